@@ -1,0 +1,1 @@
+"""Weft: cloth that never passes through itself."""

@@ -1,0 +1,1 @@
+"""Grids and meshes, topology, boxes, distances and exact predicates: what needs no physics."""

@@ -1,0 +1,148 @@
+"""The one kernel decorator, the on-disk cache behind it, and the number of threads.
+
+Importing this module imports numba (about a second), so only kernel files import it, and those are imported when a
+simulation or a test needs them: `weft --help` and `weft scenes` never do.
+
+Numba's own cache does not see an edit in a helper of another file. The cache folder is therefore named by a hash of
+every kernel source: after any edit all kernels are compiled once more, and nobody ever debugs a stale one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast, overload
+
+from weft.errors import WeftError
+
+STALE_CACHE_DAYS = 30  # a cache folder of other sources that nobody used for this long is removed
+
+
+def requested_threads() -> int | None:
+    """The number of threads in WEFT_THREADS, or None where it is not set."""
+    text = os.environ.get("WEFT_THREADS", "").strip()
+    if not text:
+        return None
+    if not text.isdigit() or not 1 <= int(text) <= 256:
+        raise WeftError(f"WEFT_THREADS: expected a whole number from 1 to 256, got {text!r}")
+    return int(text)
+
+
+_threads = requested_threads()
+# Numba fixes its largest thread count at import; leave room for more threads than cores, so that
+# "the same bits for any number of threads" can be checked on any machine.
+os.environ.setdefault("NUMBA_NUM_THREADS", str(max(os.cpu_count() or 1, _threads or 1)))
+
+import numba  # noqa: E402
+from numba import config, prange  # noqa: E402
+from numba.core import event  # noqa: E402
+
+__all__ = ["kernel", "prange", "set_threads", "threads"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def set_threads(n: int | None) -> None:
+    """Use `n` threads in parallel kernels (None: all cores). Results are bitwise the same for any number."""
+    limit = config.NUMBA_NUM_THREADS
+    if n is not None and not 1 <= n <= limit:
+        raise WeftError(
+            f"threads: expected 1 to {limit}, got {n} (set WEFT_THREADS before Python starts to allow more)"
+        )
+    numba.set_num_threads(n or min(limit, os.cpu_count() or 1))
+
+
+def threads() -> int:
+    """The number of threads that parallel kernels use now."""
+    return int(numba.get_num_threads())
+
+
+def _source_hash() -> str:
+    """A hash of every file of the package that holds kernels, and of the Python and numba that compile them."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256(f"{sys.version_info[:3]} {numba.__version__}".encode())
+    for path in sorted(package.rglob("*.py")):
+        text = path.read_bytes()
+        if b"weft.jit" in text:
+            digest.update(str(path.relative_to(package)).encode() + b"\0" + text)
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path:
+    """The folder for compiled kernels, made if needed; a temporary one where no user cache can be written."""
+    import platformdirs
+
+    root = Path(os.environ.get("WEFT_CACHE_DIR") or platformdirs.user_cache_dir("weft", appauthor=False))
+    folder = root / f"kernels-{_source_hash()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        for other in root.glob("kernels-*"):
+            if time.time() - other.stat().st_mtime > STALE_CACHE_DAYS * 86400:
+                shutil.rmtree(other, ignore_errors=True)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="weft-kernels-"))
+        sys.stderr.write(f"weft: {root} cannot be written; kernels compile for this run only (set WEFT_CACHE_DIR)\n")
+    return folder
+
+
+config.CACHE_DIR = str(_cache_folder())
+_kernels: list[Any] = []
+
+
+class _CompilationLine(event.Listener):
+    """Keeps one line on a terminal up to date while kernels compile: "compiling kernels, once: 12/31".
+
+    The total counts the kernels of the modules loaded so far. Numba raises the event only for a real compilation, so
+    nothing is printed when the cache is warm.
+    """
+
+    def __init__(self) -> None:
+        self.seen: set[int] = set()
+        self.depth = 0
+
+    def on_start(self, event: Any) -> None:
+        self.depth += 1
+        self.seen.add(id(event.data["dispatcher"]))
+        self._write(f"compiling kernels, once: {len(self.seen)}/{max(len(_kernels), len(self.seen))}")
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        if sys.stderr is not None and sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K{text}")
+            sys.stderr.flush()
+
+
+event.register("numba:compile", _CompilationLine())
+
+
+@overload
+def kernel(function: F) -> F: ...
+@overload
+def kernel(*, parallel: bool = False) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, *, parallel: bool = False) -> F | Callable[[F], F]:
+    """Compile a function over arrays. `@kernel`, or `@kernel(parallel=True)` where it loops with `prange`.
+
+    No fastmath: NaN checks and the error bounds of the predicates must survive. A parallel kernel writes only rows
+    that its own iteration owns, so that results do not depend on the number of threads.
+    """
+
+    def compile_lazily(f: F) -> F:
+        dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", parallel=parallel)(f)
+        _kernels.append(dispatcher)
+        return cast(F, dispatcher)
+
+    return compile_lazily(function) if function is not None else compile_lazily
+
+
+set_threads(_threads)
