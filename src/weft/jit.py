@@ -96,7 +96,7 @@ config.CACHE_DIR = str(_cache_folder())
 _kernels: list[Any] = []
 
 
-class _CompilationLine(event.Listener):
+class _CompilationLine(event.Listener):  # type: ignore[misc]  # numba is untyped
     """Keeps one line on a terminal up to date while kernels compile: "compiling kernels, once: 12/31".
 
     The total counts the kernels of the modules loaded so far. Numba raises the event only for a real compilation, so
