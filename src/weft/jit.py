@@ -15,12 +15,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
 from weft.errors import WeftError
 
+ROWS_PER_THREAD = 4000  # on two busy cores, two threads on 2,600 rows took 4 times as long as one
 STALE_CACHE_DAYS = 30  # a cache folder of other sources that nobody used for this long is removed
 
 
@@ -43,7 +45,7 @@ import numba  # noqa: E402
 from numba import config, prange  # noqa: E402
 from numba.core import event  # noqa: E402
 
-__all__ = ["kernel", "prange", "set_threads", "threads"]
+__all__ = ["kernel", "prange", "set_threads", "threads", "threads_for"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,6 +63,17 @@ def set_threads(n: int | None) -> None:
 def threads() -> int:
     """The number of threads that parallel kernels use now."""
     return int(numba.get_num_threads())
+
+
+@contextmanager
+def threads_for(rows: int) -> Iterator[None]:
+    """Use no more threads than `rows` of work can feed: waiting for a thread costs more than a few thousand rows."""
+    before = threads()
+    numba.set_num_threads(max(1, min(before, rows // ROWS_PER_THREAD)))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 def _source_hash() -> str:

@@ -44,8 +44,10 @@ class SymplecticEuler:
 
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
         given = self._impulse + constraints.impulses
-        dv = np.einsum("nij,nj->ni", constraints.filters, given / self._masses) + constraints.change
-        return dv, self._masses * dv - given
+        matrix = self._masses[:, :, None] * np.eye(3) + constraints.drag
+        free = np.linalg.solve(matrix, given[:, :, None])[:, :, 0]
+        dv = np.einsum("nij,nj->ni", constraints.filters, free) + constraints.change
+        return dv, np.einsum("nij,nj->ni", matrix, dv) - given
 
 
 def stable_step(dynamics: Dynamics) -> float:

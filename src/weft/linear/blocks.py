@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Floats, Ints, Longs
 from weft.jit import kernel, prange
 
 
-class BlockPattern(NamedTuple):
-    """Which blocks off the diagonal there are, and which pairs add up to each."""
+class BlockMatrix(NamedTuple):
+    """Blocks off the diagonal in rows, the diagonal apart, and which pairs add up to each block."""
 
     row_starts: Ints
     """(n + 1,) blocks of row i are row_starts[i] to row_starts[i + 1]"""
@@ -26,10 +26,14 @@ class BlockPattern(NamedTuple):
     """(b + 1,) sources of each block"""
     sources: Ints
     """2 * pair, plus 1 where the pair's block enters transposed"""
+    diagonal: Floats
+    """(n, 3, 3)"""
+    off_diagonal: Floats
+    """(b, 3, 3)"""
 
 
-def build_pattern(pairs: Ints, n_vertices: int) -> BlockPattern:
-    """The pattern of `pairs` (p, 2), each of which may repeat, in any order of its two vertices."""
+def build_matrix(pairs: Ints, n_vertices: int) -> BlockMatrix:
+    """A matrix of zeros for `pairs` (p, 2), each of which may repeat, in any order of its two vertices."""
     p = len(pairs)
     rows = np.concatenate([pairs[:, 0], pairs[:, 1]]).astype(np.int64)
     columns = np.concatenate([pairs[:, 1], pairs[:, 0]]).astype(np.int64)
@@ -38,32 +42,18 @@ def build_pattern(pairs: Ints, n_vertices: int) -> BlockPattern:
     order = np.lexsort((sources, block))
     counts = np.bincount(block, minlength=len(keys))
     row_counts = np.bincount(keys // max(n_vertices, 1), minlength=n_vertices)
-    return BlockPattern(
+    return BlockMatrix(
         row_starts=_starts(row_counts),
         columns=(keys % max(n_vertices, 1)).astype(np.int32),
         source_starts=_starts(counts),
         sources=sources[order].astype(np.int32),
+        diagonal=np.zeros((n_vertices, 3, 3)),
+        off_diagonal=np.zeros((len(keys), 3, 3)),
     )
 
 
-def _starts(counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Ints:
+def _starts(counts: Longs) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-
-
-class BlockMatrix(NamedTuple):
-    """Values on a pattern."""
-
-    pattern: BlockPattern
-    diagonal: Floats
-    """(n, 3, 3)"""
-    off_diagonal: Floats
-    """(b, 3, 3)"""
-
-
-def build_matrix(pattern: BlockPattern) -> BlockMatrix:
-    """A matrix of zeros."""
-    n = len(pattern.row_starts) - 1
-    return BlockMatrix(pattern, np.zeros((n, 3, 3)), np.zeros((len(pattern.columns), 3, 3)))
 
 
 @kernel(parallel=True)
@@ -81,12 +71,12 @@ def update_implicit_matrix(
 
     `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs; `extra_damping` (n, 3, 3) adds to the diagonal.
     """
-    row_starts, columns, source_starts, sources = matrix.pattern
+    row_starts, columns, source_starts, sources, diagonal, off_diagonal = matrix
     for i in prange(len(v)):
         for r in range(3):
             for c in range(3):
-                matrix.diagonal[i, r, c] = dt * extra_damping[i, r, c]
-            matrix.diagonal[i, r, r] += masses[i]
+                diagonal[i, r, c] = dt * extra_damping[i, r, c]
+            diagonal[i, r, r] += masses[i]
             stiffness_times_v_out[i, r] = 0.0
         for b in range(row_starts[i], row_starts[i + 1]):
             j = columns[b]
@@ -102,6 +92,6 @@ def update_implicit_matrix(
                             k_rc += stiffness[pair, r, c]
                             d_rc += damping[pair, r, c]
                     value = dt * d_rc + dt * dt * k_rc
-                    matrix.off_diagonal[b, r, c] = value
-                    matrix.diagonal[i, r, c] -= value
+                    off_diagonal[b, r, c] = value
+                    diagonal[i, r, c] -= value
                     stiffness_times_v_out[i, r] += k_rc * (v[j, c] - v[i, c])

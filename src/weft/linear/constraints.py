@@ -16,10 +16,12 @@ class Constraints(NamedTuple):
     """(n, 3, 3) projector on the free directions; identity for a free vertex"""
     change: Floats
     """(n, 3) prescribed change of velocity in the other directions [m/s]"""
+    drag: Floats
+    """(n, 3, 3) friction: the impulse is -drag times the change of velocity, plus `impulses` [kg]"""
     impulses: Floats
-    """(n, 3) friction and other impulses given from outside [N s]"""
+    """(n, 3) impulses given from outside [N s]"""
 
 
 def build_constraints(n: int) -> Constraints:
     """No constraint on any of `n` vertices."""
-    return Constraints(np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3)))
+    return Constraints(np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)))

@@ -54,8 +54,8 @@ def _product_row(matrix: BlockMatrix, x: Floats, i: int) -> tuple[float, float, 
     y0 = d[i, 0, 0] * x[i, 0] + d[i, 0, 1] * x[i, 1] + d[i, 0, 2] * x[i, 2]
     y1 = d[i, 1, 0] * x[i, 0] + d[i, 1, 1] * x[i, 1] + d[i, 1, 2] * x[i, 2]
     y2 = d[i, 2, 0] * x[i, 0] + d[i, 2, 1] * x[i, 1] + d[i, 2, 2] * x[i, 2]
-    for b in range(matrix.pattern.row_starts[i], matrix.pattern.row_starts[i + 1]):
-        j = matrix.pattern.columns[b]
+    for b in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
+        j = matrix.columns[b]
         x0, x1, x2 = x[j, 0], x[j, 1], x[j, 2]
         y0 += o[b, 0, 0] * x0 + o[b, 0, 1] * x1 + o[b, 0, 2] * x2
         y1 += o[b, 1, 0] * x0 + o[b, 1, 1] * x1 + o[b, 1, 2] * x2

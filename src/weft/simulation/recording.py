@@ -210,7 +210,7 @@ class Recorder:
             os.fsync(file.fileno())
         state = self.simulation.state
         with _replacing(self.path / f"checkpoint-{frame:08d}.npz") as file:
-            np.savez(file, positions=state.positions, velocities=state.velocities, step=state.step, frame=frame)
+            np.savez(file, frame=frame, **vars(state))
         for old in sorted(self.path.glob("checkpoint-*.npz"))[:-KEPT_CHECKPOINTS]:
             old.unlink()
 
@@ -230,7 +230,7 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
 def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
     try:
         with np.load(path) as data:
-            state = State(data["positions"], data["velocities"], int(data["step"]))
+            state = State(data["positions"], data["velocities"], data["impulses"], int(data["step"]))
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None

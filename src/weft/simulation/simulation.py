@@ -14,6 +14,7 @@ from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.topology import build_topology
 from weft.integrators import Dynamics
+from weft.jit import threads_for
 from weft.methods import PARTS, part_choice
 from weft.models.air import add_air_forces
 from weft.parameters import check
@@ -22,7 +23,7 @@ from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
 
-MAX_SOLVES = 6  # of one step, while contacts change
+MAX_SOLVES = 3  # of one step, while contacts change
 
 
 @dataclass
@@ -33,6 +34,8 @@ class State:
     """(n, 3) float64 [m]"""
     velocities: Floats
     """(n, 3) float64 [m/s]"""
+    impulses: Floats
+    """(n, 3) float64 [N s] that contacts exerted in the last step: friction starts from them"""
     step: int = 0
     """steps done since time 0"""
 
@@ -61,7 +64,9 @@ class Simulation:
         self.steps_per_frame = scene.steps_per_frame or scene.parts.steps_per_frame
         self.dt = 1.0 / (scene.fps * self.steps_per_frame)
         self.clock = StageClock()
-        self.state = state or State(self.world.positions.copy(), self.world.velocities.copy())
+        self.state = state or State(
+            self.world.positions.copy(), self.world.velocities.copy(), np.zeros_like(self.world.positions)
+        )
         self.n_contacts = 0
         self._build_parts()
 
@@ -102,8 +107,9 @@ class Simulation:
         """Frames from the current one (or, `resumed`, the one after it) to the end of the scene."""
         start = self.state.step // self.steps_per_frame + int(resumed)
         for index in range(start, self.scene.n_frames + 1):
-            while self.state.step < index * self.steps_per_frame:
-                self.step()
+            with threads_for(len(self.state.positions)):
+                while self.state.step < index * self.steps_per_frame:
+                    self.step()
             yield self.frame(index)
 
     def frame(self, index: int) -> Frame:
@@ -119,7 +125,8 @@ class Simulation:
             self.integrator.begin(self._dynamics(x, v), v, dt)
         with self.clock("contacts"):
             falling = v + dt * np.array(self.scene.gravity)
-            self.response.begin(self._contacts(x, x + dt * falling), self.pinned, self._pin_velocities(x), v, dt)
+            contacts = self._contacts(x, x + dt * falling)
+            self.response.begin(contacts, self.pinned, self._pin_velocities(x), v, self.state.impulses, dt)
         for _ in range(MAX_SOLVES):
             with self.clock("solve"):
                 dv, impulses = self.integrator.solve(self.response.constraints())
@@ -128,7 +135,7 @@ class Simulation:
             if not again:
                 break
         with self.clock("contacts"):
-            self.state = self._moved(x, v + dv)
+            self.state = self._moved(x, v + dv, impulses)
         self.n_contacts = self.response.n_contacts()
         if not np.isfinite(self.state.positions).all():
             raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
@@ -157,7 +164,7 @@ class Simulation:
         targets = [group.positions(self.time + self.dt) for group in self.world.pins]
         return (np.concatenate(targets) - x[self.pinned]) / self.dt if targets else np.zeros((0, 3))
 
-    def _moved(self, x: Floats, v_new: Floats) -> State:
+    def _moved(self, x: Floats, v_new: Floats, impulses: Floats) -> State:
         """The state at the end of the step; what the solves left inside a body is put on its surface."""
         x_new = x + self.dt * v_new
         free = np.ones(len(x), bool)
@@ -169,7 +176,7 @@ class Simulation:
             x_new[deep] += short[deep, None] * normals[deep]
             into = np.minimum((v_new[deep] * normals[deep]).sum(axis=1), 0.0)
             v_new[deep] -= into[:, None] * normals[deep]
-        return State(x_new, v_new, self.state.step + 1)
+        return State(x_new, v_new, impulses, self.state.step + 1)
 
     def energy(self) -> float:
         """Kinetic, elastic and gravitational energy [J]."""

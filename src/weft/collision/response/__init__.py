@@ -18,8 +18,16 @@ class Response(Protocol):
 
     def __init__(self, parameters: Any = None) -> None: ...
 
-    def begin(self, contacts: PlaneContacts, pinned: Ints, pin_velocities: Floats, v: Floats, dt: float) -> None:
-        """Take up the contacts and pins of a new step."""
+    def begin(
+        self,
+        contacts: PlaneContacts,
+        pinned: Ints,
+        pin_velocities: Floats,
+        v: Floats,
+        impulses: Floats,
+        dt: float,
+    ) -> None:
+        """Take up the contacts and pins of a new step; `impulses` (n, 3) [N s] are those of the step before."""
 
     def constraints(self) -> Constraints:
         """The constraints as they stand."""

@@ -1,23 +1,24 @@
 """Contacts and pins as filtered constraints, with Coulomb friction.
 
-D. Baraff, A. Witkin, "Large steps in cloth simulation", SIGGRAPH 1998, section 6: a vertex in contact loses one
-degree of freedom (it slides) or all three (it sticks); the impulse that the constraint exerts decides what happens
-next. We decide within the step and solve again, instead of at the next step as the paper does:
+D. Baraff, A. Witkin, "Large steps in cloth simulation", SIGGRAPH 1998, section 6: a vertex in contact loses the degree
+of freedom along the normal, and must end the step on the outer side of the plane that it touches,
+n . v' >= -gap / dt. The impulse that this takes decides what happens next, within the step and not at the next one
+as in the paper: a contact that would pull lets go, and a vertex whose new path crosses a body is held.
 
-* a contact that would pull lets go;
-* a sticking contact whose tangential impulse exceeds friction times the normal one slides, and friction becomes an
-  impulse against the motion;
-* a sliding contact that friction would turn round sticks;
-* a vertex whose path crosses a body it was not yet in contact with is held.
+Friction. Switching each vertex between sticking and sliding, as the paper does, does not settle when hundreds of
+vertices switch at once. Instead friction is a drag against the slip s, smooth near rest:
 
-The vertex must end the step on the outer side of the plane that it touches: n . v' >= -gap / dt.
+    j = -mu j_n s / max(|s|, creep),
+
+linearised with |s| and the normal impulse j_n of the solve before (the step before, at first). It holds a
+resting cloth up to a creep of less than `creep`, and costs no extra unknowns.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import Bools, Floats, Ints, Longs
+from weft.arrays import Floats, Ints, Longs
 from weft.geometry.contacts import PlaneContacts, join_contacts
 from weft.linear.constraints import Constraints, build_constraints
 from weft.parameters import Parameters, quantity
@@ -26,11 +27,9 @@ INDEPENDENT = 0.05  # sine of the smallest angle between two contact planes that
 
 
 class ContactFilterParameters(Parameters):
-    """When a contact starts the step at rest."""
+    """How friction behaves near rest."""
 
-    stick_speed: float = quantity(
-        "tangential speed below which a contact starts sticking", default=0.02, unit="m/s", ge=0
-    )
+    creep: float = quantity("slip speed below which friction is viscous", default=5e-4, unit="m/s", gt=0, le=1)
 
 
 class ContactFilter:
@@ -41,22 +40,23 @@ class ContactFilter:
     def __init__(self, parameters: ContactFilterParameters | None = None) -> None:
         self.parameters = parameters or ContactFilterParameters()
 
-    def begin(self, contacts: PlaneContacts, pinned: Ints, pin_velocities: Floats, v: Floats, dt: float) -> None:
+    def begin(
+        self,
+        contacts: PlaneContacts,
+        pinned: Ints,
+        pin_velocities: Floats,
+        v: Floats,
+        impulses: Floats,
+        dt: float,
+    ) -> None:
         self._v, self._dt = v, dt
         self._pinned, self._pin_velocities = pinned, pin_velocities
         self._is_pinned = np.zeros(len(v), bool)
         self._is_pinned[pinned] = True
         self._contacts = contacts.select(~self._is_pinned[contacts.vertices])
         self._holds = np.ones(len(self._contacts.vertices), bool)
-        self._released = np.zeros(len(self._holds), bool)
-        self._friction_impulse = np.zeros((len(self._holds), 3))
-        self._sticks = self._slow(v)
-
-    def _slow(self, v: Floats) -> Bools:
-        c = self._contacts
-        slip = _tangential(v[c.vertices] - c.velocities, c.normals)
-        result: Bools = (np.linalg.norm(slip, axis=1) <= self.parameters.stick_speed) & (c.friction > 0.0)
-        return result
+        self._solves = 0
+        self._learn_friction(v, impulses)
 
     def n_contacts(self) -> int:
         return int(self._holds.sum())
@@ -74,75 +74,49 @@ class ContactFilter:
             missing = -c.gaps[k][new] / self._dt - ((v[vi] + out.change[vi]) * n).sum(axis=1)
             out.change[vi] += m * (missing / (n * m).sum(axis=1))[:, None]
             out.filters[vi] -= m[:, :, None] * m[:, None, :]
-        stuck = np.flatnonzero(self._holds & self._sticks)
-        vi = c.vertices[stuck]
-        slip = c.velocities[stuck] - v[vi] - out.change[vi]
-        out.change[vi] += np.einsum("kij,kj->ki", out.filters[vi], slip)
-        out.filters[vi] = 0.0
-        sliding = np.flatnonzero(self._holds & ~self._sticks)
-        np.add.at(out.impulses, c.vertices[sliding], self._friction_impulse[sliding])
+        tangent = np.eye(3) - c.normals[held, :, None] * c.normals[held, None, :]
+        drag = self._drag[held, None, None] * tangent
+        np.add.at(out.drag, c.vertices[held], drag)
+        slip = v[c.vertices[held]] - c.velocities[held]
+        np.add.at(out.impulses, c.vertices[held], -np.einsum("kij,kj->ki", drag, slip))
         out.filters[self._pinned] = 0.0
         out.change[self._pinned] = self._pin_velocities - v[self._pinned]
-        out.impulses[self._pinned] = 0.0
         return out
 
     def update(self, contacts: PlaneContacts, dv: Floats, impulses: Floats) -> bool:
-        changed = self._release(impulses)
-        changed |= self._rub(self._v + dv, impulses)
-        return self._hold(contacts, dv) or changed
+        self._solves += 1
+        changed = self._hold(contacts, dv)
+        if self._solves == 1:  # later, letting go and holding again could go on for ever
+            changed |= self._release(impulses)
+        if changed:
+            self._learn_friction(self._v + dv, impulses)
+        return changed
+
+    def _learn_friction(self, v: Floats, impulses: Floats) -> None:
+        """Overwrite the drag coefficient [N s / (m/s)] of each contact from velocities and impulses of a solve."""
+        c = self._contacts
+        slip = _tangential(v[c.vertices] - c.velocities, c.normals)
+        normal = np.maximum((impulses[c.vertices] * c.normals).sum(axis=1), 0.0)
+        self._drag = c.friction * normal / np.maximum(np.linalg.norm(slip, axis=1), self.parameters.creep)
 
     def _release(self, impulses: Floats) -> bool:
         c = self._contacts
         pulling = self._holds & ((impulses[c.vertices] * c.normals).sum(axis=1) < 0.0)
         self._holds[pulling] = False
-        self._released |= pulling
         return bool(pulling.any())
-
-    def _rub(self, v_new: Floats, impulses: Floats) -> bool:
-        """Compare friction with what sticking would take, and turn sticking into sliding and back."""
-        c = self._contacts
-        vi = c.vertices
-        normal = np.maximum((impulses[vi] * c.normals).sum(axis=1), 0.0)
-        tangential = _tangential(impulses[vi], c.normals)
-        size = np.linalg.norm(tangential, axis=1)
-        slip = _tangential(v_new[vi] - c.velocities, c.normals)
-        speed = np.linalg.norm(slip, axis=1)
-        most = c.friction * normal
-
-        slips = self._holds & self._sticks & (size > most)
-        slides = self._holds & ~self._sticks
-        along = (slip * self._friction_impulse).sum(axis=1)
-        turned = slides & (along > 0.0)  # friction pushed the vertex over: it should have stopped
-        self._sticks[turned] = True
-        keeps = slides & ~turned & (speed > 0.0)
-        wanted = np.zeros_like(slip)
-        wanted[keeps] = -(most[keeps] / speed[keeps])[:, None] * slip[keeps]
-        wanted[slips] = (most[slips] / size[slips])[:, None] * tangential[slips]
-        moved = np.linalg.norm(wanted - self._friction_impulse, axis=1)[keeps] > 0.05 * most[keeps]
-        update = keeps | slips
-        self._friction_impulse[update] = wanted[update]
-        self._sticks[slips] = False
-        return bool(slips.any() or turned.any() or moved.any())
 
     def _hold(self, contacts: PlaneContacts, dv: Floats) -> bool:
         """Take up contacts that the new path meets and that are not held yet."""
         c = self._contacts
-        crossing = (self._v + dv)[c.vertices] * c.normals
-        back = self._released & ~self._holds & (crossing.sum(axis=1) * self._dt < -c.gaps - 1e-9)
+        end_gap = c.gaps + self._dt * ((self._v + dv)[c.vertices] * c.normals).sum(axis=1)
+        back = ~self._holds & (end_gap < -1e-9)
         self._holds |= back
-        known = set(zip(c.vertices.tolist(), c.bodies.tolist(), strict=True))
-        fresh = [
-            not self._is_pinned[vi] and (vi, body) not in known
-            for vi, body in zip(contacts.vertices.tolist(), contacts.bodies.tolist(), strict=True)
-        ]
-        new = contacts.select(np.array(fresh, bool))
+        key = c.vertices.astype(np.int64) << 20 | c.bodies
+        other = contacts.vertices.astype(np.int64) << 20 | contacts.bodies
+        new = contacts.select(~np.isin(other, key) & ~self._is_pinned[contacts.vertices])
         if len(new.vertices):
-            count = len(self._holds)
             self._contacts = join_contacts([c, new])
             self._holds = np.concatenate([self._holds, np.ones(len(new.vertices), bool)])
-            self._released = np.concatenate([self._released, np.zeros(len(new.vertices), bool)])
-            self._friction_impulse = np.concatenate([self._friction_impulse, np.zeros((len(new.vertices), 3))])
-            self._sticks = np.concatenate([self._sticks, self._slow(self._v + dv)[count:]])
         return bool(back.any()) or len(new.vertices) > 0
 
 
