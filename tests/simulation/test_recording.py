@@ -92,7 +92,7 @@ def test_velocities_are_recorded_where_asked(scene_file, tmp_path):
 
 def test_second_run_is_refused(scene_file, whole):
     before = numbers(whole)
-    with pytest.raises(WeftError, match="--resume.*--overwrite"):
+    with pytest.raises(WeftError, match=r"--resume.*--overwrite"):
         weft.run(scene_file, whole)
     assert numbers(whole) == before
 
