@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.oracles.dense_system import dense_from_pairs, implicit_matrix, random_system
+
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 
 

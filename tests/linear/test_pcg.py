@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tests.oracles.dense_system import implicit_matrix, random_projectors, random_system, solve_constrained
+
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import build_constraints
 from weft.linear.pcg import build_work, solve_filtered, update_residual
