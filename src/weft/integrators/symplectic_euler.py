@@ -45,8 +45,9 @@ class SymplecticEuler:
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
         given = self._impulse + constraints.impulses
         matrix = self._masses[:, :, None] * np.eye(3) + constraints.drag
-        free = np.linalg.solve(matrix, given[:, :, None])[:, :, 0]
-        dv = np.einsum("nij,nj->ni", constraints.filters, free) + constraints.change
+        s, z = constraints.filters, constraints.change[:, :, None]
+        reduced = s @ matrix @ s + (np.eye(3) - s)  # the matrix in the free directions, 1 in the others
+        dv = (s @ np.linalg.solve(reduced, s @ (given[:, :, None] - matrix @ z)) + z)[:, :, 0]
         return dv, np.einsum("nij,nj->ni", matrix, dv) - given
 
 
