@@ -35,9 +35,10 @@ class SymplecticEuler:
     def begin(self, dynamics: Dynamics, v: Floats, dt: float) -> None:
         limit = self.parameters.safety * stable_step(dynamics)
         if dt > limit:
+            shown = 1e3 * 0.995 * limit  # three digits of it, rounded, are not beyond the limit themselves
             raise WeftError(
                 f"symplectic_euler: a step of {1e3 * dt:.3g} ms is beyond the largest safe step of this cloth, "
-                f"{1e3 * limit:.3g} ms; multiply steps_per_frame by {int(np.ceil(dt / limit))} or use implicit_euler"
+                f"{shown:.3g} ms; multiply steps_per_frame by {int(np.ceil(dt / limit))} or use implicit_euler"
             )
         self._masses = dynamics.masses[:, None]
         self._impulse = dt * dynamics.forces
