@@ -237,9 +237,7 @@ def compute_key_share(p: Triple, n: Triple, frames: Floats, heights: Keys, tiles
 
 
 @kernel
-def compute_sky_light(
-    p: Triple, n: Triple, frames: Floats, heights: Keys, weights: Floats
-) -> tuple[float, float]:
+def compute_sky_light(p: Triple, n: Triple, frames: Floats, heights: Keys, weights: Floats) -> tuple[float, float]:
     """Irradiance on point p with unit normal n, and the share of the sky that p sees."""
     off = SKY_OFFSET * frames[0, 2, 3]
     x, y, z = p[0] + off * n[0], p[1] + off * n[1], p[2] + off * n[2]

@@ -1,10 +1,10 @@
 """What a picture contains, and how it is drawn: plain arrays in, `(height, width, 3)` bytes out.
 
-    framing = Framing(size)
-    framing.include(positions)                       # of every frame
-    camera = framing.camera()
-    front, back = cloth_colours(0)
-    image = draw([Surface(positions, triangles, front, back)], camera, size, ground_height=0.0)
+framing = Framing(size)
+framing.include(positions)                       # of every frame
+camera = framing.camera()
+front, back = cloth_colours(0)
+image = draw([Surface(positions, triangles, front, back)], camera, size, ground_height=0.0)
 """
 
 from __future__ import annotations

@@ -169,9 +169,7 @@ def _ray(view: View, x: float, y: float) -> Triple:
 def _mix(weights: Triple, corners: Floats, ti: int, column: int) -> float:
     """A column of a triangle's corners, between them."""
     return (
-        weights[0] * corners[ti, 0, column]
-        + weights[1] * corners[ti, 1, column]
-        + weights[2] * corners[ti, 2, column]
+        weights[0] * corners[ti, 0, column] + weights[1] * corners[ti, 1, column] + weights[2] * corners[ti, 2, column]
     )
 
 
@@ -247,7 +245,9 @@ def _sky_at(weights: Triple, tags: Ints, sky: Floats, ti: int, column: int) -> t
         b, c = c, b
         fu, fv = 1.0 - fu, 1.0 - fv
     near, b, c = near + start, b + start, c + start
-    irradiance = sky[near, column] + fu * (sky[b, column] - sky[near, column]) + fv * (sky[c, column] - sky[near, column])
+    irradiance = (
+        sky[near, column] + fu * (sky[b, column] - sky[near, column]) + fv * (sky[c, column] - sky[near, column])
+    )
     column += 1
     seen = sky[near, column] + fu * (sky[b, column] - sky[near, column]) + fv * (sky[c, column] - sky[near, column])
     return irradiance, seen

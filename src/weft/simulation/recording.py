@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
@@ -265,18 +265,20 @@ def open_recorder(path: Path, simulation: Simulation, *, overwrite: bool = False
         raise WeftError(
             f"{path}: holds a recording already; add --resume to go on with it or --overwrite to replace it"
         )
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        lock = _lock(path)
-        recorder = Recorder(path, simulation, lock)
-        if resume and (path / META).exists():
-            _refuse_other_scene(path, simulation.scene)
-            recorder.resume()
-        else:
-            _clear(path)
-            recorder.start()
-    except OSError as error:
-        raise WeftError(f"{path}: cannot be written ({error.strerror})") from None
+    with ExitStack() as on_failure:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            recorder = Recorder(path, simulation, _lock(path))
+            on_failure.callback(recorder.close)
+            if resume and (path / META).exists():
+                _refuse_other_scene(path, simulation.scene)
+                recorder.resume()
+            else:
+                _clear(path)
+                recorder.start()
+        except OSError as error:
+            raise WeftError(f"{path}: cannot be written ({error.strerror})") from None
+        on_failure.pop_all()
     return recorder
 
 
@@ -290,6 +292,7 @@ def _lock(path: Path) -> IO[str]:
     except ImportError:  # not on Windows: there a second run is not noticed
         pass
     except OSError:
+        lock.close()
         raise WeftError(f"{path}: another run is writing to it; wait for it or choose another folder with -o") from None
     return lock
 
