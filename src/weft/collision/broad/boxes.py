@@ -63,13 +63,14 @@ def update_primitive_boxes(vertex_boxes: Boxes, primitives: Ints, boxes_out: Box
 @kernel
 def is_overlapping(boxes_a: Boxes, a: int, boxes_b: Boxes, b: int) -> bool:
     """Whether box `a` of `boxes_a` and box `b` of `boxes_b` touch or overlap."""
-    return (
-        boxes_a[a, 0] <= -boxes_b[b, 3]
-        and boxes_b[b, 0] <= -boxes_a[a, 3]
-        and boxes_a[a, 1] <= -boxes_b[b, 4]
-        and boxes_b[b, 1] <= -boxes_a[a, 4]
-        and boxes_a[a, 2] <= -boxes_b[b, 5]
-        and boxes_b[b, 2] <= -boxes_a[a, 5]
+    # & rather than `and`: which of the six fails first cannot be predicted
+    return bool(
+        (boxes_a[a, 0] <= -boxes_b[b, 3])
+        & (boxes_b[b, 0] <= -boxes_a[a, 3])
+        & (boxes_a[a, 1] <= -boxes_b[b, 4])
+        & (boxes_b[b, 1] <= -boxes_a[a, 4])
+        & (boxes_a[a, 2] <= -boxes_b[b, 5])
+        & (boxes_b[b, 2] <= -boxes_a[a, 5])
     )
 
 
