@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
-from weft.arrays import Ints, Longs
+from weft.arrays import Bytes, Ints, Longs
 from weft.collision.broad import Candidates, Counters, CrossCandidates, TestedBoxes
 from weft.collision.broad.boxes import (
     Boxes,
@@ -46,6 +46,8 @@ class Primitives(NamedTuple):
     vertex_boxes: Boxes
     edge_boxes: Boxes
     triangle_boxes: Boxes
+    touched: Bytes
+    """(m,): 1 where the last search looked at a triangle's box, kept by members without boxes of their own"""
 
 
 def build_primitives(mesh: Mesh) -> Primitives:
@@ -58,6 +60,7 @@ def build_primitives(mesh: Mesh) -> Primitives:
         vertex_boxes=build_boxes(mesh.n_vertices),
         edge_boxes=build_boxes(len(topology.edges)),
         triangle_boxes=build_boxes(len(topology.triangles)),
+        touched=np.ones(len(topology.triangles), np.uint8),
     )
 
 
@@ -188,8 +191,7 @@ class TrianglePhase:
     def tested_boxes(self) -> TestedBoxes:
         """Boxes of the triangles, which are the whole structure unless a member has more."""
         lower, upper = corners(self.primitives.triangle_boxes)
-        n = len(lower)
-        return TestedBoxes(lower, upper, np.zeros(n, np.int32), np.ones(n, np.bool_))
+        return TestedBoxes(lower, upper, np.zeros(len(lower), np.int32), self.primitives.touched != 0)
 
     def memory(self) -> int:
         arrays = [array for array in self.primitives if isinstance(array, np.ndarray)]
