@@ -38,7 +38,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from weft.arrays import Floats, Ints, Longs
 from weft.collision.broad.boxes import Boxes, build_boxes, corners, is_overlapping
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE
-from weft.collision.broad.triangle_phase import Primitives, TrianglePhase
+from weft.collision.broad.triangle_phase import Primitives, TrianglePhase, unique_rows
 from weft.geometry.mesh import Mesh
 from weft.geometry.topology import Csr
 from weft.jit import kernel, prange
@@ -307,8 +307,5 @@ class SpatialHash(TrianglePhase):
         skipped = [int((phase.primitives.touched == 0).sum()) for phase in (self, other)]
         self.counters.boxes_skipped += skipped[0] if is_self else sum(skipped)
         self.counters.boxes_tested += int(self._chunk_tests.sum())
-        if self._by_nodes and len(rows):
-            # several pairs of nodes lead to one pair of triangles
-            keys = np.unique(rows[:, 0].astype(np.int64) << 32 | rows[:, 1])
-            rows = np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1).astype(np.int32)
-        return rows
+        # several pairs of nodes lead to one pair of triangles
+        return unique_rows(rows) if self._by_nodes else rows

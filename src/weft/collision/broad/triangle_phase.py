@@ -179,6 +179,19 @@ class TrianglePhase:
                 self._found(self._candidates(self, pairs, EDGE_EDGE)),
             )
 
+    def candidates_of(self, pairs: Ints) -> Candidates:
+        """Candidates within the mesh of the given pairs of triangles, which a filter may have thinned out.
+
+        An owner may be gone while another triangle at the same vertex is still there, so all vertices and edges of
+        the pairs count here, and duplicates are removed by sorting.
+        """
+        everything = self.primitives._replace(
+            owned_vertices=self.primitives.triangles, owned_edges=self.mesh.topology.triangle_edges
+        )
+        with self.counters.timed():
+            found = [self._collect(everything, everything, pairs, kind) for kind in (VERTEX_TRIANGLE, EDGE_EDGE)]
+            return Candidates(*(self._found(unique_rows(rows)) for rows in found))
+
     def candidates_with(self, other: Self) -> CrossCandidates:
         pairs = self.pairs(other)
         with self.counters.timed():
@@ -214,9 +227,18 @@ class TrianglePhase:
         return self._buffers.setdefault(kind, PairBuffer(8 * len(self.mesh.triangles)))
 
     def _candidates(self, other: Self, pairs: Ints, kind: int) -> Ints:
-        is_self = other is self
+        return self._collect(self.primitives, other.primitives, pairs, kind)
+
+    def _collect(self, a: Primitives, b: Primitives, pairs: Ints, kind: int) -> Ints:
+        is_self = a is b
         return self._buffer(f"candidates {kind} {is_self}").fill(
             lambda starts, rows_out, counts_out: collect_candidates(
-                self.primitives, other.primitives, pairs, kind, is_self, starts, rows_out, counts_out
+                a, b, pairs, kind, is_self, starts, rows_out, counts_out
             )
         )
+
+
+def unique_rows(rows: Ints) -> Ints:
+    """Rows of two indices without duplicates, sorted."""
+    keys = np.unique(rows[:, 0].astype(np.int64) << 32 | rows[:, 1])
+    return np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1).astype(np.int32)
