@@ -69,6 +69,29 @@ def _refined_normal(
 
 
 @kernel
+def _settled_weights(
+    px: float,
+    py: float,
+    pz: float,
+    e1x: float,
+    e1y: float,
+    e1z: float,
+    e2x: float,
+    e2y: float,
+    e2z: float,
+    v: float,
+    w: float,
+) -> tuple[float, float]:
+    """v, w with p = v e1 + w e2, without the error along the longer edge: e1 and e2 enclose a small angle."""
+    qx, qy, qz = px - v * e1x - w * e2x, py - v * e1y - w * e2y, pz - v * e1z - w * e2z
+    e1e1 = e1x * e1x + e1y * e1y + e1z * e1z
+    e2e2 = e2x * e2x + e2y * e2y + e2z * e2z
+    if e1e1 < e2e2:
+        return v, w + (qx * e2x + qy * e2y + qz * e2z) / e2e2
+    return v + (qx * e1x + qy * e1y + qz * e1z) / e1e1, w
+
+
+@kernel
 def closest_on_triangle(
     ax: float, ay: float, az: float, bx: float, by: float, bz: float, cx: float, cy: float, cz: float
 ) -> TriangleClosest:
@@ -84,17 +107,19 @@ def closest_on_triangle(
     nx, ny, nz = e1y * e2z - e1z * e2y, e1z * e2x - e1x * e2z, e1x * e2y - e1y * e2x
     nn = nx * nx + ny * ny + nz * nz
     sizes = (e1x * e1x + e1y * e1y + e1z * e1z) * (e2x * e2x + e2y * e2y + e2z * e2z)
-    flat = not nn > FLAT_SIN_SQ * sizes
+    flat, narrow = not nn > FLAT_SIN_SQ * sizes, nn < NARROW_SIN_SQ * sizes
     va, vb, vc = -1.0, -1.0, -1.0
     if nn > 0.0:
         px, py, pz = ax, ay, az
-        if nn < NARROW_SIN_SQ * sizes:
+        if narrow:
             nx, ny, nz = _refined_normal(nx, ny, nz, e1x, e1y, e1z, e2x, e2y, e2z)
             nn = nx * nx + ny * ny + nz * nz
             height = (nx * ax + ny * ay + nz * az) / nn
             px, py, pz = ax - height * nx, ay - height * ny, az - height * nz
         vb = (nx * (py * e2z - pz * e2y) + ny * (pz * e2x - px * e2z) + nz * (px * e2y - py * e2x)) / nn
         vc = (nx * (e1y * pz - e1z * py) + ny * (e1z * px - e1x * pz) + nz * (e1x * py - e1y * px)) / nn
+        if narrow:
+            vb, vc = _settled_weights(px, py, pz, e1x, e1y, e1z, e2x, e2y, e2z, vb, vc)
         va = 1.0 - vb - vc
         if va >= 0.0 and vb >= 0.0 and vc >= 0.0 and not flat:
             height = (nx * ax + ny * ay + nz * az) / nn
@@ -102,9 +127,10 @@ def closest_on_triangle(
     wa, wb, wc, rx, ry, rz = 1.0, 0.0, 0.0, ax, ay, az
     best = rx * rx + ry * ry + rz * rz
     if flat and va >= 0.0 and vb >= 0.0 and vc >= 0.0:
-        wa, wb, wc = va, vb, vc
-        rx, ry, rz = va * ax + vb * bx + vc * cx, va * ay + vb * by + vc * cy, va * az + vb * bz + vc * cz
-        best = rx * rx + ry * ry + rz * rz
+        qx, qy, qz = ax - vb * e1x - vc * e2x, ay - vb * e1y - vc * e2y, az - vb * e1z - vc * e2z
+        qq = qx * qx + qy * qy + qz * qz
+        if qq < best:
+            wa, wb, wc, rx, ry, rz, best = va, vb, vc, qx, qy, qz, qq
     if flat or vc < 0.0:  # beyond side ab
         t, qx, qy, qz = closest_on_segment(ax, ay, az, e1x, e1y, e1z)
         qq = qx * qx + qy * qy + qz * qz
@@ -124,15 +150,7 @@ def closest_on_triangle(
 
 @kernel
 def closest_on_edges(
-    dx: float,
-    dy: float,
-    dz: float,
-    e1x: float,
-    e1y: float,
-    e1z: float,
-    e2x: float,
-    e2y: float,
-    e2z: float,
+    dx: float, dy: float, dz: float, e1x: float, e1y: float, e1z: float, e2x: float, e2y: float, e2z: float
 ) -> EdgesClosest:
     """Closest points a0 + s e1 and b0 + t e2 of two edges, 0 <= s, t <= 1, from d = a0 - b0.
 
@@ -143,26 +161,29 @@ def closest_on_edges(
     nx, ny, nz = e1y * e2z - e1z * e2y, e1z * e2x - e1x * e2z, e1x * e2y - e1y * e2x
     nn = nx * nx + ny * ny + nz * nz
     sizes = (e1x * e1x + e1y * e1y + e1z * e1z) * (e2x * e2x + e2y * e2y + e2z * e2z)
-    flat = not nn > FLAT_SIN_SQ * sizes
+    flat, narrow = not nn > FLAT_SIN_SQ * sizes, nn < NARROW_SIN_SQ * sizes
     s, t = -1.0, -1.0
     if nn > 0.0:
         px, py, pz = dx, dy, dz
-        if nn < NARROW_SIN_SQ * sizes:
+        if narrow:
             nx, ny, nz = _refined_normal(nx, ny, nz, e1x, e1y, e1z, e2x, e2y, e2z)
             nn = nx * nx + ny * ny + nz * nz
             height = (nx * dx + ny * dy + nz * dz) / nn
             px, py, pz = dx - height * nx, dy - height * ny, dz - height * nz
         s = (nx * (e2y * pz - e2z * py) + ny * (e2z * px - e2x * pz) + nz * (e2x * py - e2y * px)) / nn
         t = (nx * (e1y * pz - e1z * py) + ny * (e1z * px - e1x * pz) + nz * (e1x * py - e1y * px)) / nn
+        if narrow:
+            s, t = _settled_weights(-px, -py, -pz, e1x, e1y, e1z, -e2x, -e2y, -e2z, s, t)
         if 0.0 <= s <= 1.0 and 0.0 <= t <= 1.0 and not flat:
             height = (nx * dx + ny * dy + nz * dz) / nn
             return s, t, height * nx, height * ny, height * nz
     ws, wt, rx, ry, rz = 0.0, 0.0, dx, dy, dz
     best = rx * rx + ry * ry + rz * rz
     if flat and 0.0 <= s <= 1.0 and 0.0 <= t <= 1.0:
-        ws, wt = s, t
-        rx, ry, rz = dx + s * e1x - t * e2x, dy + s * e1y - t * e2y, dz + s * e1z - t * e2z
-        best = rx * rx + ry * ry + rz * rz
+        qx, qy, qz = dx + s * e1x - t * e2x, dy + s * e1y - t * e2y, dz + s * e1z - t * e2z
+        qq = qx * qx + qy * qy + qz * qz
+        if qq < best:
+            ws, wt, rx, ry, rz, best = s, t, qx, qy, qz, qq
     if flat or s < 0.0:
         q, qx, qy, qz = closest_on_segment(dx, dy, dz, e2x, e2y, e2z)
         qq = qx * qx + qy * qy + qz * qz

@@ -180,7 +180,7 @@ def _advance(
         if reach > 1.0:
             return math.inf
         if not (reach > t * LEAST_PROGRESS and reach > UNDERFLOW):
-            return t
+            return reach if reach > t and reach > UNDERFLOW else t
         if step >= PATIENCE:
             end = min(1.0, t + stride)
             if end > reach:
