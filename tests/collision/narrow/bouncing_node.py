@@ -66,7 +66,7 @@ def _hits(x_t0: Floats, x_t1: Floats, row: Ints, test: int, tolerance: float, ti
 
 @kernel
 def bounce(
-    x_t0: Floats, faces: Ints, test: int, tolerance: float, stride: float, n_steps: int, seed: int
+    x_t0: Floats, faces: Ints, test: int, tolerance: float, stride: float, landing: bool, n_steps: int, seed: int
 ) -> tuple[int, int]:
     """Steps until the node is outside (-1 for never), and the number of bounces.
 
@@ -74,6 +74,7 @@ def bounce(
     ----------
     x_t0 : (13, 3), overwritten
     stride : length of the node's path in a step; the radius is 1
+    landing : a node that is aimed at a wall is to end its step exactly there, up to rounding
     """
     np.random.seed(seed)
     x_t1 = x_t0.copy()
@@ -104,6 +105,9 @@ def bounce(
                 a, b = faces[face, corner], faces[face, (corner + 1) % 3]
                 for axis in range(3):
                     v[axis] = (1.0 - part) * x_t0[a, axis] + part * x_t0[b, axis] - x_t0[NODE, axis]
+                if landing:
+                    v[2] += fall
+                    continue
             speed = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
             for axis in range(3):
                 v[axis] *= stride / speed
