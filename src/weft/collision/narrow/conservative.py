@@ -16,8 +16,8 @@ n . D_k(t) is linear in t, so the two ends of an interval decide for all of it. 
 3. Where n turns with the elements the steps become short. Then n may turn linearly too, from n_a at t_a to n_b at t_b:
    n(t) . D_k(t) is a quadratic, with Bernstein coefficients n_a.D_a, (n_a.D_b + n_b.D_a) / 2, n_b.D_b; it is positive
    on the interval if the outer two are and the middle one exceeds minus their geometric mean.
-4. The time reached is returned when it grows by less than one part in 10^6, or after MAX_STEPS steps; infinity only
-   when all of [0, 1] has been certified.
+4. The time reached is returned when, by the rate at which the gap closes, contact is less than a millionth of it
+   ahead, or after MAX_STEPS steps; infinity only when all of [0, 1] has been certified.
 
 Why it cannot miss and is never late, rounding included. Nothing is assumed of n: closest points found wrongly, for a
 sliver or by underflow, only cost progress. All that is trusted are lower bounds of n . D_k at t = 0 and t = 1:
@@ -29,8 +29,9 @@ sliver or by underflow, only cost progress. All that is trusted are lower bounds
   the halved sum in 3;
 - with the lower bounds A at t = 0 and B at t = 1, (1 - t) A + t B is a lower bound at t. It is positive at the time
   reached, or the test ends there. Its zero A / (A - B) has two roundings and is lowered by four, so it is not late;
-- the error bounds hold while nothing overflows. Differences outside 1e-60 .. 1e60 are computed again from coordinates
-  scaled by a power of two to at most 1: what falls below the smallest double is covered by the 1e-290;
+- the error bounds hold while nothing overflows. Differences outside 1e-60 .. 1e60 are multiplied by a power of two, to
+  at most 1, and so are the coordinates first where a difference overflows: what falls below the smallest double in
+  this is covered by the 1e-290;
 - every comparison is written so that a NaN means "not certified".
 
 So every time below the one returned is certified, and all times if infinity is returned. What it cannot tell from
@@ -54,9 +55,9 @@ ROUNDING = 2.0**-49  # 16 roundings of a double: see above
 LATER_ROUNDING = 1.0 - 2.0**-51  # 4 roundings
 UNDERFLOW = 1e-290
 SMALLEST, LARGEST = 1e-60, 1e60  # differences outside are scaled first
-LEAST_PROGRESS = 1.0 + 1e-6
+DOWN = 2.0**-8  # differences of such multiples of doubles are finite
+LEAST_PROGRESS = 1e-6
 MAX_STEPS = 64
-PATIENCE = 3  # steps with a fixed direction before a turning one is tried
 CERTIFIED = 2.0  # what `_reach` says of a whole interval
 
 Differences = tuple[float, float, float, float, float, float, float, float, float, float, float, float]
@@ -85,12 +86,11 @@ def _largest(d: Differences) -> float:
 
 
 @kernel
-def _scale(x: Floats, i: int, j: int, k: int, m: int) -> float:
-    """The largest coordinate of four vertices."""
-    largest = 0.0
-    for axis in range(3):
-        largest = max(largest, max(max(abs(x[i, axis]), abs(x[j, axis])), max(abs(x[k, axis]), abs(x[m, axis]))))
-    return largest
+def _scaled(d: Differences, f: float) -> Differences:
+    return (
+        d[0] * f, d[1] * f, d[2] * f, d[3] * f, d[4] * f, d[5] * f,
+        d[6] * f, d[7] * f, d[8] * f, d[9] * f, d[10] * f, d[11] * f,
+    )  # fmt: skip
 
 
 @kernel
@@ -143,9 +143,9 @@ def _direction(d_t0: Differences, d_t1: Differences, t: float, edges: bool) -> V
 
 
 @kernel
-def _reach(a: float, b: float, t: float) -> float:
-    """Until when (1 - t) a + t b stays positive, from t on; -1 where it is not positive at t."""
-    if not (1.0 - t) * a + t * b > 0.0:
+def _reach(a: float, b: float, at_t: float) -> float:
+    """Until when a line stays positive that is a at 0, b at 1 and at_t now; -1 where it is not positive now."""
+    if not at_t > 0.0:
         return -1.0
     if b > 0.0:
         return CERTIFIED
@@ -168,37 +168,42 @@ def _advance(
     d_t0: Differences, d_t1: Differences, largest_t0: float, largest_t1: float, edges: bool, separation: float
 ) -> float:
     """Steps 2 to 4."""
-    t, stride = 0.0, 1.0
-    for step in range(MAX_STEPS):
+    t, t_before, gap_before, longest = 0.0, 0.0, math.inf, 1.0
+    for _ in range(MAX_STEPS):
         n = _direction(d_t0, d_t1, t, edges)
         margin_t0, margin_t1 = _margins(n, largest_t0, largest_t1, separation)
         a0, a1 = _dot(n, d_t0, 0) - margin_t0, _dot(n, d_t1, 0) - margin_t1
         b0, b1 = _dot(n, d_t0, 3) - margin_t0, _dot(n, d_t1, 3) - margin_t1
         c0, c1 = _dot(n, d_t0, 6) - margin_t0, _dot(n, d_t1, 6) - margin_t1
         d0, d1 = _dot(n, d_t0, 9) - margin_t0, _dot(n, d_t1, 9) - margin_t1
-        reach = min(min(_reach(a0, a1, t), _reach(b0, b1, t)), min(_reach(c0, c1, t), _reach(d0, d1, t)))
+        at, bt, ct, dt = (1.0 - t) * a0 + t * a1, (1.0 - t) * b0 + t * b1, (1.0 - t) * c0 + t * c1, (1.0 - t) * d0 + t * d1
+        reach = min(min(_reach(a0, a1, at), _reach(b0, b1, bt)), min(_reach(c0, c1, ct), _reach(d0, d1, dt)))
         if reach > 1.0:
             return math.inf
-        if not (reach > t * LEAST_PROGRESS and reach > UNDERFLOW):
-            return reach if reach > t and reach > UNDERFLOW else t
-        if step >= PATIENCE:
-            end = min(1.0, t + stride)
-            if end > reach:
-                m = _direction(d_t0, d_t1, end, edges)
-                margin_t0, margin_t1 = _margins(m, largest_t0, largest_t1, separation)
-                if (
-                    _is_positive(a0, a1, _dot(m, d_t0, 0) - margin_t0, _dot(m, d_t1, 0) - margin_t1, t, end)
-                    and _is_positive(b0, b1, _dot(m, d_t0, 3) - margin_t0, _dot(m, d_t1, 3) - margin_t1, t, end)
-                    and _is_positive(c0, c1, _dot(m, d_t0, 6) - margin_t0, _dot(m, d_t1, 6) - margin_t1, t, end)
-                    and _is_positive(d0, d1, _dot(m, d_t0, 9) - margin_t0, _dot(m, d_t1, 9) - margin_t1, t, end)
-                ):
-                    if end == 1.0:
-                        return math.inf
-                    reach = end
-                    stride *= 2.0
-                else:
-                    stride *= 0.25
-        t = reach
+        if not (reach > t and reach > UNDERFLOW):
+            return t
+        gap = min(min(at, bt), min(ct, dt))
+        closing = gap_before - gap
+        left = gap * (t - t_before) / closing if closing > 0.0 else math.inf
+        if left < LEAST_PROGRESS * t:
+            return reach
+        end = min(1.0, t + min(0.9 * left, longest))
+        if t > 0.0 and end > reach:
+            m = _direction(d_t0, d_t1, end, edges)
+            margin_t0, margin_t1 = _margins(m, largest_t0, largest_t1, separation)
+            if (
+                _is_positive(a0, a1, _dot(m, d_t0, 0) - margin_t0, _dot(m, d_t1, 0) - margin_t1, t, end)
+                and _is_positive(b0, b1, _dot(m, d_t0, 3) - margin_t0, _dot(m, d_t1, 3) - margin_t1, t, end)
+                and _is_positive(c0, c1, _dot(m, d_t0, 6) - margin_t0, _dot(m, d_t1, 6) - margin_t1, t, end)
+                and _is_positive(d0, d1, _dot(m, d_t0, 9) - margin_t0, _dot(m, d_t1, 9) - margin_t1, t, end)
+            ):
+                if end == 1.0:
+                    return math.inf
+                reach = end
+                longest *= 4.0
+            else:
+                longest = 0.25 * (end - t)
+        t, t_before, gap_before = reach, t, gap
     return t
 
 
@@ -219,13 +224,14 @@ def first_contact(
     d_t1 = _differences(x_t1, i, j, k, m, edges, 1.0)
     largest_t0, largest_t1 = _largest(d_t0), _largest(d_t1)
     if not SMALLEST < max(largest_t0, largest_t1) < LARGEST:
-        largest = max(_scale(x_t0, i, j, k, m), _scale(x_t1, i, j, k, m))
-        if largest == 0.0:
-            return 0.0
-        scale = 2.0 ** max(-1022.0, min(1022.0, -math.ceil(math.log2(largest))))
+        if max(largest_t0, largest_t1) == math.inf:
+            d_t0 = _differences(x_t0, i, j, k, m, edges, DOWN)
+            d_t1 = _differences(x_t1, i, j, k, m, edges, DOWN)
+            separation *= DOWN
+        exponent = math.frexp(max(_largest(d_t0), _largest(d_t1)))[1]
+        scale = math.ldexp(1.0, max(-1022, min(1022, -exponent)))
         separation *= scale
-        d_t0 = _differences(x_t0, i, j, k, m, edges, scale)
-        d_t1 = _differences(x_t1, i, j, k, m, edges, scale)
+        d_t0, d_t1 = _scaled(d_t0, scale), _scaled(d_t1, scale)
         largest_t0, largest_t1 = _largest(d_t0), _largest(d_t1)
     if _is_apart(d_t0, d_t1, largest_t0, largest_t1, edges, separation):
         return math.inf
