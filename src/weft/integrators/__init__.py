@@ -38,6 +38,9 @@ class Integrator(Protocol):
     needs_jacobians: ClassVar[bool]
     """False where `stiffness` and `damping` of the dynamics are not read"""
 
+    solves_springs: ClassVar[bool]
+    """True where contacts that couple several vertices are part of the system"""
+
     def __init__(self, pairs: Ints, n_vertices: int, parameters: Any = None) -> None: ...
 
     def begin(self, dynamics: Dynamics, v: Floats, dt: float) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.collision.broad import BROAD_PHASES
 from weft.collision.response import RESPONSES
 from weft.errors import WeftError, nearest
 from weft.integrators import INTEGRATORS
 from weft.models import MODELS
 from weft.parameters import Parameters, quantity
 
-PARTS = {"model": MODELS, "integrator": INTEGRATORS, "response": RESPONSES}
+PARTS = {"model": MODELS, "integrator": INTEGRATORS, "broad": BROAD_PHASES, "response": RESPONSES}
 
 Part = str | dict[str, Any]
 
@@ -26,18 +27,20 @@ class Method(Parameters):
     description: str = quantity("what it is for, and its paper", default="given in the scene")
     model: Part = quantity("cloth model", default="mass_spring")
     integrator: Part = quantity("time integrator", default="implicit_euler")
-    response: Part = quantity("what is done about contacts", default="contact_filter")
+    broad: Part = quantity("broad phase of collision detection", default="linear_tree")
+    response: Part = quantity("what is done about contacts", default="dividing_planes")
     steps_per_frame: int = quantity("steps in one frame", default=2, ge=1, le=100000)
 
 
 METHODS = {
     "engine": Method(
-        description="the default: implicit mass-spring cloth with contacts and friction as filtered constraints",
+        description="the default: implicit cloth, contact springs with friction, motion that cannot cross",
         steps_per_frame=2,
     ),
     "provot1995": Method(
         description="Provot's explicit mass-spring cloth (Graphics Interface 1995): small steps, simple and slow",
         integrator="symplectic_euler",
+        response="contact_filter",
         steps_per_frame=100,
     ),
 }

@@ -210,7 +210,9 @@ def update_blocks(vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree
 
 
 @kernel
-def expand_front(tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, front: Ints, spare: Ints) -> tuple[int, int, int]:
+def expand_front(
+    tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, front: Ints, spare: Ints
+) -> tuple[int, int, int]:
     """Pairs of nodes whose boxes touch, level by level, until there are enough to share out.
 
     Returns the level, the number of pairs, and how many blocks were tested. The pairs are in `front`, which must hold
@@ -258,8 +260,15 @@ def node_mask(tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, level: in
 
 @kernel
 def write_batch(
-    tree_a: ClusterTree, tree_b: ClusterTree, rules: tuple[bool, bool], batch: Ints, n: int, masks: npt.NDArray[np.uint64],
-    rows_out: Ints, at: int, end: int,
+    tree_a: ClusterTree,
+    tree_b: ClusterTree,
+    rules: tuple[bool, bool],
+    batch: Ints,
+    n: int,
+    masks: npt.NDArray[np.uint64],
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> int:
     """Write the rows of `n` pairs of clusters from row `at` on, go on counting from row `end` on; return the next row.
 
@@ -309,8 +318,16 @@ def write_batch(
 
 @kernel
 def search_chunk(
-    tree_a: ClusterTree, tree_b: ClusterTree, rules: tuple[bool, bool], level: int, front: Ints, first: int, last: int,
-    rows_out: Ints, at: int, end: int,
+    tree_a: ClusterTree,
+    tree_b: ClusterTree,
+    rules: tuple[bool, bool],
+    level: int,
+    front: Ints,
+    first: int,
+    last: int,
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> tuple[int, int]:
     """Search below pairs `first` to `last` of the front, depth first; return the next row and the blocks tested."""
     stack = np.empty((64 * (level + 1), 3), np.int32)
@@ -352,8 +369,16 @@ def search_chunk(
 
 @kernel(parallel=True)
 def search_front(
-    tree_a: ClusterTree, tree_b: ClusterTree, rules: tuple[bool, bool], level: int, front: Ints, n_front: int,
-    starts: Longs, rows_out: Ints, counts_out: Longs, tests_out: Longs,
+    tree_a: ClusterTree,
+    tree_b: ClusterTree,
+    rules: tuple[bool, bool],
+    level: int,
+    front: Ints,
+    n_front: int,
+    starts: Longs,
+    rows_out: Ints,
+    counts_out: Longs,
+    tests_out: Longs,
 ) -> None:
     """Search below every pair of the front, in chunks that each own a stretch of `rows_out`."""
     for i in prange(N_CHUNKS):

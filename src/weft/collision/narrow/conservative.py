@@ -176,7 +176,12 @@ def _advance(
         b0, b1 = _dot(n, d_t0, 3) - margin_t0, _dot(n, d_t1, 3) - margin_t1
         c0, c1 = _dot(n, d_t0, 6) - margin_t0, _dot(n, d_t1, 6) - margin_t1
         d0, d1 = _dot(n, d_t0, 9) - margin_t0, _dot(n, d_t1, 9) - margin_t1
-        at, bt, ct, dt = (1.0 - t) * a0 + t * a1, (1.0 - t) * b0 + t * b1, (1.0 - t) * c0 + t * c1, (1.0 - t) * d0 + t * d1
+        at, bt, ct, dt = (
+            (1.0 - t) * a0 + t * a1,
+            (1.0 - t) * b0 + t * b1,
+            (1.0 - t) * c0 + t * c1,
+            (1.0 - t) * d0 + t * d1,
+        )
         reach = min(min(_reach(a0, a1, at), _reach(b0, b1, bt)), min(_reach(c0, c1, ct), _reach(d0, d1, dt)))
         if reach > 1.0:
             return math.inf
@@ -208,9 +213,7 @@ def _advance(
 
 
 @kernel
-def first_contact(
-    x_t0: Floats, x_t1: Floats, i: int, j: int, k: int, m: int, edges: bool, separation: float
-) -> float:
+def first_contact(x_t0: Floats, x_t1: Floats, i: int, j: int, k: int, m: int, edges: bool, separation: float) -> float:
     """Time at which vertex i meets triangle (j, k, m), or edge (i, j) meets edge (k, m): never late; inf for never.
 
     Parameters
