@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Bools, Floats, Ints
 from weft.jit import kernel
 from weft.render.colours import GOLDEN_ANGLE
-from weft.render.rasteriser import Keys, Triple, rasterise
+from weft.render.jobs import run_bands
+from weft.render.rasteriser import BANDS, Keys, Triple, rasterise
 
 KEY_RESOLUTION = 1152  # texels a side, whole tiles
 SKY_RESOLUTION = 160
@@ -32,7 +33,7 @@ N_SEARCH = N_TAPS // 2  # the search for blockers takes every second tap
 TILE = 16  # texels; also the widest penumbra, so that a tile and its neighbours bound every search
 KEY_BORDER = 2 * TILE + 2  # empty texels around the map: half of them for places beyond it, half for their taps
 SKY_BORDER = 2
-BATCH = 400_000  # vertices projected at a time
+SKY_BANDS = 8
 
 # A point is lifted off its surface before it looks at a light, by texels of the map: what the map holds is up to a
 # texel wrong. The lift counts more the flatter the light strikes, just where the error grows.
@@ -103,44 +104,57 @@ def sky_directions(n: int) -> Floats:
     return np.stack([level * np.cos(angle), level * np.sin(angle), z], axis=1)
 
 
+@kernel
+def _update_places(x: Floats, is_used: Bools, border: float, k: int, frames_out: Floats, vertices_out: Floats) -> None:
+    """Place all points in the square of direction k, so that the used ones keep off its border.
+
+    Writes the origins u0, v0 into the frame, a whole number of texels, and the points as the rasteriser takes them.
+    """
+    f = frames_out
+    u_low, v_low = math.inf, math.inf
+    for vi in range(len(x)):
+        u = x[vi, 0] * f[k, 0, 0] + x[vi, 1] * f[k, 0, 1] + x[vi, 2] * f[k, 0, 2]
+        v = x[vi, 0] * f[k, 1, 0] + x[vi, 1] * f[k, 1, 1] + x[vi, 2] * f[k, 1, 2]
+        h = x[vi, 0] * f[k, 2, 0] + x[vi, 1] * f[k, 2, 1] + x[vi, 2] * f[k, 2, 2]
+        vertices_out[vi, 0], vertices_out[vi, 1] = u, v
+        vertices_out[vi, 2], vertices_out[vi, 3] = 1.0, h
+        if is_used[vi]:
+            u_low, v_low = min(u_low, u), min(v_low, v)
+    f[k, 0, 3] = border - math.floor(u_low) if u_low < math.inf else border
+    f[k, 1, 3] = border - math.floor(v_low) if v_low < math.inf else border
+    for vi in range(len(x)):
+        vertices_out[vi, 0] += f[k, 0, 3]
+        vertices_out[vi, 1] += f[k, 1, 3]
+
+
 def build_light_maps(directions: Floats, x: Floats, triangles: Ints, resolution: int, border: int) -> LightMaps:
-    """Draw the heights of all triangles towards every direction.
+    """Draw the heights of all triangles towards every direction, with `border` empty texels around them.
 
     The texel size is one of four an octave and the origin a whole number of texels: while the cloth moves a little,
     the map stays where it is and the shadow's edge does not crawl.
     """
-    frames = light_frames(directions, x, triangles, resolution, border)
-    k = len(frames)
-    heights = np.empty((k, resolution, resolution, 1), np.float32)
-    no_ids = np.empty((0, 0, 0), np.int32)
-    middle_of_texel = np.array([[0.5, 0.5]])
-    batch = max(1, BATCH // max(1, len(x)))
-    for first in range(0, k, batch):
-        part = slice(first, min(first + batch, k))
-        vertices = np.ones((part.stop - first, len(x), 4))
-        vertices[:, :, [0, 1, 3]] = _along(frames[part, None, :, :3], x[None, :, None])
-        vertices[:, :, :2] += frames[part, None, :2, 3]
-        rasterise(vertices, triangles, middle_of_texel, 0.5, heights[part], no_ids)
-    return LightMaps(frames, heights.reshape(k, -1))
-
-
-def light_frames(directions: Floats, x: Floats, triangles: Ints, resolution: int, border: int) -> Floats:
-    """The frames of `LightMaps`: wide enough for all triangles, with `border` empty texels around them."""
     axes = light_axes(directions)
-    used = x[np.unique(triangles)] if len(triangles) else np.zeros((1, 3))
+    is_used = np.zeros(len(x), np.bool_)
+    is_used[triangles.ravel()] = True
+    used = x[is_used] if is_used.any() else np.zeros((1, 3))
     extent = max(float(np.linalg.norm(used.max(axis=0) - used.min(axis=0))), 1e-6)
     texel = 2.0 ** (np.ceil(4.0 * np.log2(extent)) / 4.0) / (resolution - 2 * border - 1)
-    frames = np.empty((len(axes), 3, 4))
+    frames = np.zeros((len(axes), 3, 4))
     frames[:, :2, :3] = axes[:, :2] / texel
-    frames[:, :2, 3] = border - np.floor(_along(frames[:, None, :2, :3], used[None, :, None]).min(axis=1))
     frames[:, 2, :3] = axes[:, 2]
     frames[:, 2, 3] = texel
-    return frames
+    heights = np.empty((len(axes), resolution, resolution, 1), np.float32)
+    no_ids = np.empty((0, 0, 0), np.int32)
+    middle_of_texel = np.array([[0.5, 0.5]])
+    n_bands = BANDS if len(axes) == 1 else 1
 
+    def draw_map(k: int) -> None:
+        vertices = np.empty((len(x), 4))
+        _update_places(x, is_used, float(border), k, frames, vertices)
+        rasterise(vertices, triangles, middle_of_texel, 0.5, heights[k], no_ids, n_bands)
 
-def _along(axes: Floats, x: Floats) -> Floats:
-    """The dot product over the last axis. Not a matrix product: those round equal points in unequal ways."""
-    return axes[..., 0] * x[..., 0] + axes[..., 1] * x[..., 1] + axes[..., 2] * x[..., 2]
+    run_bands(lambda k, _: draw_map(k), len(axes), len(axes))
+    return LightMaps(frames, heights.reshape(len(axes), -1))
 
 
 def build_key_light(direction: Floats, x: Floats, triangles: Ints) -> KeyLight:
@@ -259,9 +273,16 @@ def compute_sky_light(
 
 @kernel
 def _update_sky_on_floor(
-    places: Floats, height: float, frames: Floats, heights: Keys, weights: Floats, light_out: Floats
+    first: int,
+    last: int,
+    places: Floats,
+    height: float,
+    frames: Floats,
+    heights: Keys,
+    weights: Floats,
+    light_out: Floats,
 ) -> None:
-    for i in range(len(places)):
+    for i in range(first, last):
         for j in range(len(places)):
             p = (places[i, 0], places[j, 1], height)
             light_out[i, j] = compute_sky_light(p, (0.0, 0.0, 1.0), frames, heights, weights)[0]
@@ -270,7 +291,9 @@ def _update_sky_on_floor(
 def compute_sky_on_floor(places: Floats, height: float, sky: Sky) -> Floats:
     """`(g, g)`: irradiance on a level floor at the points (places[i, 0], places[j, 1])."""
     light = np.empty((len(places), len(places)))
-    _update_sky_on_floor(places, height, *sky, light)
+    run_bands(
+        lambda first, last: _update_sky_on_floor(first, last, places, height, *sky, light), len(places), SKY_BANDS
+    )
     return light
 
 
@@ -282,6 +305,8 @@ def lattice_index(order: int, i: int, j: int) -> int:
 
 @kernel
 def _update_sky_on_triangles(
+    first: int,
+    last: int,
     x: Floats,
     triangles: Ints,
     normals: Floats,
@@ -294,7 +319,7 @@ def _update_sky_on_triangles(
     light: Floats,
     light_out: Floats,
 ) -> None:
-    for ti in range(len(triangles)):
+    for ti in range(first, last):
         order = orders[ti]
         a, b, c = triangles[ti, 0], triangles[ti, 1], triangles[ti, 2]
         for i in range(order + 1):
@@ -334,7 +359,13 @@ def compute_sky_on_triangles(
     light : (starts[m], 4) float64, irradiance and seen share of the sky, on the front and then on the back
     """
     light = np.empty((starts[-1], 4))
-    # Mostly all corners at a vertex share their normal, and so their light: keep the last one found there.
-    known, last_light = np.full((len(x), 3), np.nan), np.empty((len(x), 4))
-    _update_sky_on_triangles(x, triangles, normals, orders, starts, *sky, known, last_light, light)
+
+    def fill(first: int, last: int) -> None:
+        # Mostly all corners at a vertex share their normal, and so their light: keep the last one found there.
+        known, last_light = np.full((len(x), 3), np.nan), np.empty((len(x), 4))
+        _update_sky_on_triangles(
+            first, last, x, triangles, normals, orders, starts, *sky, known, last_light, light
+        )
+
+    run_bands(fill, len(triangles), SKY_BANDS)
     return light

@@ -441,7 +441,7 @@ def _shade_rows(
         for column in range(image_out.shape[1]):
             for s in range(n_samples if ground.is_pierced else 0):
                 direction = _ray(view, column + offsets[s, 0], row + offsets[s, 1])
-                if keys[0, row, column, s] * _depth_of_floor(direction, view, ground.height - ground.tolerance) < 1.0:
+                if keys[row, column, s] * _depth_of_floor(direction, view, ground.height - ground.tolerance) < 1.0:
                     ids[row, column, s] = NOTHING
             red, green, blue = 0.0, 0.0, 0.0
             for s in range(n_samples):
