@@ -28,9 +28,10 @@ SKY_DIRECTIONS = 28
 SKY_LOWEST = 0.12  # height of the lowest direction: below it shadows grow longer than their map
 HORIZON = 0.4  # how bright the sky is there, if 1 overhead
 LIGHT_SLOPE = 0.045  # tangent of the key light's angular radius
-N_TAPS = 32
-N_SEARCH = N_TAPS // 2  # the search for blockers takes every second tap
-TILE = 16  # texels; also the widest penumbra, so that a tile and its neighbours bound every search
+N_SEARCH = 20  # taps that look for blockers
+FEWEST_TAPS, TAPS_A_TEXEL = 10.0, 4.0  # taps that blur: more for a wider penumbra, lest it show rings
+TILE = 16  # texels; no search reaches farther, so that a tile and its neighbours bound it
+WIDEST = 13.0  # radius of the widest penumbra [texels]
 KEY_BORDER = 2 * TILE + 2  # empty texels around the map: half of them for places beyond it, half for their taps
 SKY_BORDER = 2
 SKY_BANDS = 8
@@ -61,7 +62,7 @@ class Sky(NamedTuple):
     heights: Keys
     """both as in LightMaps"""
     weights: Floats
-    """(k, 2): radiance, such that a face turned up under an open sky has irradiance 1; and the share of the sky, 1 / k"""
+    """(k, 2): radiance, such that a face turned up under an open sky has irradiance 1; and share of the sky, 1 / k"""
 
 
 class KeyLight(NamedTuple):
@@ -74,14 +75,15 @@ class KeyLight(NamedTuple):
     """(resolution / TILE, resolution / TILE) float32: the greatest height in a tile and its neighbours [m]"""
 
 
-def _taps(n: int) -> Floats:
-    """`(n, 3)` points spread evenly over the unit disc, on a spiral: x, y and the distance from the middle."""
+def _taps(n: int, step: float) -> Floats:
+    """`(n, 3)` points on a spiral that grows so that each has the same area: x, y and the distance from the middle."""
     i = np.arange(n)
-    radius, angle = np.sqrt((i + 0.5) / n), np.radians(GOLDEN_ANGLE) * i
+    radius, angle = step * np.sqrt(i + 0.5), np.radians(GOLDEN_ANGLE) * i
     return np.stack([radius * np.cos(angle), radius * np.sin(angle), radius], axis=1)
 
 
-TAPS = _taps(N_TAPS)
+SEARCH_TAPS = _taps(N_SEARCH, 1.0 / N_SEARCH**0.5)  # over the unit disc
+TAPS = _taps(64, 1.0)  # the first n of them, divided by sqrt(n), fill the unit disc
 
 
 def light_axes(directions: Floats) -> Floats:
@@ -177,6 +179,17 @@ def build_sky(x: Floats, triangles: Ints) -> Sky:
 
 
 @kernel
+def clamp(value: float, low: float, high: float) -> float:
+    """`value`, but not below `low` or above `high`; NaN becomes `low`, so that the result may be used as an index."""
+    out = low
+    if value > low:
+        out = value
+    if value > high:
+        out = high
+    return out
+
+
+@kernel
 def _lit_share(
     heights: Keys, k: int, resolution: int, u: float, v: float, h: float, slope_u: float, slope_v: float
 ) -> float:
@@ -201,11 +214,6 @@ def _lit_share(
 
 
 @kernel
-def _clamp(place: float, low: float, high: float) -> float:
-    return min(max(place, low), high)
-
-
-@kernel
 def compute_key_share(p: Triple, n: Triple, frames: Floats, heights: Keys, tiles: Keys) -> float:
     """The share of the key light, from 0 to 1, that reaches point p with unit normal n on the eye's side."""
     resolution = len(tiles) * TILE
@@ -213,8 +221,8 @@ def compute_key_share(p: Triple, n: Triple, frames: Floats, heights: Keys, tiles
     off = KEY_OFFSET * texel
     x, y, z = p[0] + off * n[0], p[1] + off * n[1], p[2] + off * n[2]
     low, high = TILE + 1.0, resolution - 2.0 - TILE  # a place beyond the map takes all its taps in the empty border
-    u = _clamp(x * frames[0, 0, 0] + y * frames[0, 0, 1] + z * frames[0, 0, 2] + frames[0, 0, 3], low, high)
-    v = _clamp(x * frames[0, 1, 0] + y * frames[0, 1, 1] + z * frames[0, 1, 2] + frames[0, 1, 3], low, high)
+    u = clamp(x * frames[0, 0, 0] + y * frames[0, 0, 1] + z * frames[0, 0, 2] + frames[0, 0, 3], low, high)
+    v = clamp(x * frames[0, 1, 0] + y * frames[0, 1, 1] + z * frames[0, 1, 2] + frames[0, 1, 3], low, high)
     # The plane of the receiver: how much it rises a texel along u and v.
     nu = texel * (n[0] * frames[0, 0, 0] + n[1] * frames[0, 0, 1] + n[2] * frames[0, 0, 2])
     nv = texel * (n[0] * frames[0, 1, 0] + n[1] * frames[0, 1, 1] + n[2] * frames[0, 1, 2])
@@ -227,33 +235,33 @@ def compute_key_share(p: Triple, n: Triple, frames: Floats, heights: Keys, tiles
     # Loops that may have no turns stand where branches would: an array touched on one branch only has its references
     # counted, atomically, at every call.
     n_search = N_SEARCH if cosine > 0.0 and highest > h else 0
-    reach = min(float(TILE), 1.0 + spread * (highest - h))
+    # The search reaches a little farther than the penumbra, so that full shade ends before the blur does.
+    reach = min(float(TILE), 2.0 + 1.2 * spread * (highest - h))
     rise = TAP_BIAS * texel * reach
     total, count = 0.0, 0
     for i in range(n_search):
-        du, dv = reach * TAPS[2 * i, 0], reach * TAPS[2 * i, 1]
+        du, dv = reach * SEARCH_TAPS[i, 0], reach * SEARCH_TAPS[i, 1]
         height = heights[0, int(v + dv) * resolution + int(u + du)]
-        if height > h + slope_u * du + slope_v * dv + rise * TAPS[2 * i, 2]:
+        if height > h + slope_u * du + slope_v * dv + rise * SEARCH_TAPS[i, 2]:
             total += height
             count += 1
     in_penumbra = 0 < count < N_SEARCH
-    n_blur = N_TAPS if in_penumbra else 0
-    radius = min(float(TILE), 1.0 + spread * (total / max(count, 1) - h))
-    rise = TAP_BIAS * texel * radius
+    radius = min(WIDEST, 1.0 + spread * (total / max(count, 1) - h))
+    n_blur = min(len(TAPS), int(FEWEST_TAPS + TAPS_A_TEXEL * radius)) if in_penumbra else 0
+    step = radius / math.sqrt(max(n_blur, 1))
+    rise = TAP_BIAS * texel * step
     lit = 0.0
     for i in range(n_blur):
-        du, dv = radius * TAPS[i, 0], radius * TAPS[i, 1]
+        du, dv = step * TAPS[i, 0], step * TAPS[i, 1]
         plane = h + slope_u * du + slope_v * dv + rise * TAPS[i, 2]
         lit += _lit_share(heights, 0, resolution, u + du, v + dv, plane, slope_u, slope_v)
     if in_penumbra:
-        return lit * (1.0 / N_TAPS)
+        return lit / n_blur
     return 1.0 if count == 0 else 0.0
 
 
 @kernel
-def compute_sky_light(
-    p: Triple, n: Triple, frames: Floats, heights: Keys, weights: Floats
-) -> tuple[float, float]:
+def compute_sky_light(p: Triple, n: Triple, frames: Floats, heights: Keys, weights: Floats) -> tuple[float, float]:
     """Irradiance on point p with unit normal n, and the share of the sky that p sees."""
     off = SKY_OFFSET * frames[0, 2, 3]
     x, y, z = p[0] + off * n[0], p[1] + off * n[1], p[2] + off * n[2]
@@ -262,8 +270,8 @@ def compute_sky_light(
     for k in range(len(frames)):
         cosine = n[0] * frames[k, 2, 0] + n[1] * frames[k, 2, 1] + n[2] * frames[k, 2, 2]
         if cosine > 0.0:
-            u = _clamp(x * frames[k, 0, 0] + y * frames[k, 0, 1] + z * frames[k, 0, 2] + frames[k, 0, 3], low, high)
-            v = _clamp(x * frames[k, 1, 0] + y * frames[k, 1, 1] + z * frames[k, 1, 2] + frames[k, 1, 3], low, high)
+            u = clamp(x * frames[k, 0, 0] + y * frames[k, 0, 1] + z * frames[k, 0, 2] + frames[k, 0, 3], low, high)
+            v = clamp(x * frames[k, 1, 0] + y * frames[k, 1, 1] + z * frames[k, 1, 2] + frames[k, 1, 3], low, high)
             h = x * frames[k, 2, 0] + y * frames[k, 2, 1] + z * frames[k, 2, 2]
             lit = _lit_share(heights, k, SKY_RESOLUTION, u, v, h + 0.5 * off, 0.0, 0.0)
             irradiance += weights[k, 0] * cosine * lit
@@ -299,7 +307,7 @@ def compute_sky_on_floor(places: Floats, height: float, sky: Sky) -> Floats:
 
 @kernel
 def lattice_index(order: int, i: int, j: int) -> int:
-    """The number of point (i, j) in the lattice of a triangle: i steps of `order` towards corner 1, j towards corner 2."""
+    """The number of a point in the lattice of a triangle: i of `order` steps towards corner 1, j towards corner 2."""
     return i * (order + 1) - i * (i - 1) // 2 + j
 
 
@@ -363,9 +371,7 @@ def compute_sky_on_triangles(
     def fill(first: int, last: int) -> None:
         # Mostly all corners at a vertex share their normal, and so their light: keep the last one found there.
         known, last_light = np.full((len(x), 3), np.nan), np.empty((len(x), 4))
-        _update_sky_on_triangles(
-            first, last, x, triangles, normals, orders, starts, *sky, known, last_light, light
-        )
+        _update_sky_on_triangles(first, last, x, triangles, normals, orders, starts, *sky, known, last_light, light)
 
     run_bands(fill, len(triangles), SKY_BANDS)
     return light

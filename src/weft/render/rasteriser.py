@@ -24,6 +24,7 @@ from weft.render.jobs import run_bands
 
 NOTHING = -1  # the triangle number where a sample shows none
 BANDS = 24
+EDGE_ON = 1e-12  # relative size of a determinant that may be nothing but rounding
 
 Keys = npt.NDArray[np.float32]
 Triple = tuple[float, float, float]
@@ -41,9 +42,7 @@ def sample_offsets(side: int) -> Floats:
 
 
 @kernel
-def _visible_box(
-    vertices: Floats, triangles: Ints, ti: int, near: float
-) -> tuple[float, float, float, float]:
+def _visible_box(vertices: Floats, triangles: Ints, ti: int, near: float) -> tuple[float, float, float, float]:
     """The box in the picture, (x low, x high, y low, y high), of the part of a triangle beyond the near plane."""
     x_low, x_high, y_low, y_high = math.inf, -math.inf, math.inf, -math.inf
     for k in range(3):
@@ -64,7 +63,7 @@ def _visible_box(
 
 @kernel
 def edge_functions(a: Triple, b: Triple, c: Triple) -> tuple[Triple, Triple, Triple, float]:
-    """The edge functions across from the corners a, b and c (X, Y, W), as coefficients of (x, y, 1); and det [a b c]."""
+    """The edge functions across from corners a, b and c (X, Y, W), as coefficients of (x, y, 1); and det [a b c]."""
     ea = (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
     eb = (c[1] * a[2] - c[2] * a[1], c[2] * a[0] - c[0] * a[2], c[0] * a[1] - c[1] * a[0])
     ec = (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
@@ -74,11 +73,11 @@ def edge_functions(a: Triple, b: Triple, c: Triple) -> tuple[Triple, Triple, Tri
 @kernel
 def _narrow(low: float, high: float, inv_slope: float, value: float) -> tuple[float, float]:
     """Cut the columns from low to high to where an edge function, `value` at column 0, is not negative."""
-    end = -value * inv_slope
-    if inv_slope > 0.0:
-        low = max(low, end)
-    elif inv_slope < 0.0:
-        high = min(high, end)
+    end = -value * inv_slope  # NaN where numbers overflow: then nothing is cut
+    if inv_slope > 0.0 and end > low:
+        low = end
+    if inv_slope < 0.0 and end < high:
+        high = end
     return low, high
 
 
@@ -102,7 +101,9 @@ def _rasterise_triangle(
         (vertices[c, 0], vertices[c, 1], vertices[c, 2]),
     )
     sign = 1.0 if det > 0.0 else -1.0
-    inv_det = 1.0 / det if det != 0.0 else math.nan  # seen edge on, a triangle covers nothing: no key passes the test
+    # Seen edge on, up to rounding, a triangle covers nothing: no key passes the test below.
+    size = abs(vertices[a, 0] * ea[0]) + abs(vertices[a, 1] * ea[1]) + abs(vertices[a, 2] * ea[2])
+    inv_det = 1.0 / det if abs(det) > EDGE_ON * size else math.nan
     ka, kb, kc = vertices[a, 3] * inv_det, vertices[b, 3] * inv_det, vertices[c, 3] * inv_det
     key_x = ka * ea[0] + kb * eb[0] + kc * ec[0]
     key_y = ka * ea[1] + kb * eb[1] + kc * ec[1]
@@ -185,9 +186,7 @@ def rasterise(
     n_bands : jobs, for as many threads at most; the result does not depend on it
     """
     run_bands(
-        lambda top, bottom: _rasterise_band(
-            vertices, triangles, top, bottom, offsets, near, keys_out, ids_out
-        ),
+        lambda top, bottom: _rasterise_band(vertices, triangles, top, bottom, offsets, near, keys_out, ids_out),
         len(keys_out),
         n_bands,
     )
