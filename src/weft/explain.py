@@ -19,6 +19,7 @@ from weft.errors import nearest
 
 NAME, TABLE = "<name>", "<table>"  # tags of `NameOr` in pydantic's paths; no key of a file looks like this
 MAX_SHOWN = 60  # characters of a value in an error
+MAX_HOMES = 3  # tables that are named where a key is in the wrong one
 
 
 class Problem(NamedTuple):
@@ -91,9 +92,19 @@ def _text(place: _Place, problem: ErrorDetails) -> str:
         return _wrong_type(place, given)
     if kind == "too_short" and not given:
         return "empty; it needs at least one entry"
-    message = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ").removeprefix("Input ")
-    unit = _in_unit(place.unit) if "than" in message else ""
-    return f"{message}{unit}, got {show(given)}" if kind != "value_error" else message
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"should be {words} {spell(float(problem['ctx'][key]))}{_in_unit(place.unit)}, got {show(given)}"
+    message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return message if kind == "value_error" else f"{message}, got {show(given)}"
+
+
+_BOUNDS = {
+    "greater_than": ("gt", "greater than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
 
 
 def _wrong_type(place: _Place, given: Any) -> str:
@@ -121,11 +132,12 @@ def _unknown_key(model: type[BaseModel], path: list[str | int]) -> str:
     *table, key = (part for part in path if isinstance(part, str))
     here = {name for home, m in tables_in(model) if home == table for name in keys_of(m)}
     homes = [home for home, m in tables_in(model) if key in keys_of(m)]
-    inside = [home for home in homes if home[: len(table)] == table]
+    if len(homes) > MAX_HOMES:
+        homes = [home for home in homes if home[: len(table)] == table]
     if [] in homes:
         return "unknown key here; put it at the top of the file, above the first [table]"
-    if 0 < len(inside or homes) <= 3:
-        return f"unknown key here; it belongs in {' or '.join('.'.join(home) for home in inside or homes)}"
+    if 0 < len(homes) <= MAX_HOMES:
+        return f"unknown key here; it belongs in {' or '.join('.'.join(home) for home in homes)}"
     return f"unknown key{nearest(key, here)}"
 
 

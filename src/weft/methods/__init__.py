@@ -31,7 +31,7 @@ def part_choice(part: Part, kind: str) -> tuple[str, dict[str, Any]]:
         values = dict(part)
         name = values.pop("name", "")
         if not isinstance(name, str) or not name:
-            raise WeftError(f"the table of a {kind} needs a name; choose from {', '.join(PARTS[kind])}")
+            raise WeftError(f"the table needs a name; choose from {', '.join(PARTS[kind])}")
     if name not in PARTS[kind]:
         raise WeftError(f"unknown {kind} {name!r}{nearest(name, PARTS[kind])}")
     return name, values

@@ -80,8 +80,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Of a TOML error; tomllib lets numbers of thousands of digits and endless nesting through as other errors."""
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    """Of a TOML error; tomllib lets endless nesting and numbers of thousands of digits through as other errors."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number has too many digits"
 
 
 def apply_override(values: dict[str, Any], override: str) -> None:
@@ -111,7 +113,8 @@ def _set(table: Any, path: list[str], value: Any) -> None:
             place: Any = positions.index(part)
         elif isinstance(table, dict):
             if not last and part not in table and path[depth + 1].isdecimal():
-                raise WeftError(f"there is no {'.'.join(path[: depth + 1])} yet; set the whole list: {part}=[...]")
+                key = ".".join(path[: depth + 1])
+                raise WeftError(f"there is no {key} yet; set the whole list: {key}=[...]")
             place = part
             table.setdefault(part, {})
         else:

@@ -265,8 +265,11 @@ def output_folder(scene: Scene, output: Path | str | None) -> Path:
 
 def refuse_folder(path: Path, *, overwrite: bool = False, resume: bool = False) -> None:
     """Say so where a run may not write to `path`, without touching it."""
-    if path.exists() and not path.is_dir():
-        raise WeftError(f"{path}: is a file; choose another folder with -o")
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise WeftError(f"{path}: {there} is a file; choose another folder with -o")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise WeftError(f"{path}: {there} cannot be written; choose another folder with -o")
     used = path.exists() and any(path.iterdir())
     ours = (path / META).exists() or (path / ".lock").exists()
     if used and not ours:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import chain, islice
 from pathlib import Path
 
+from weft.errors import WeftError
 from weft.scene.files import load_scene
 from weft.scene.schema import Scene
 from weft.simulation.recording import META, Recording, open_recorder, output_folder, refuse_folder
@@ -37,7 +38,10 @@ def run(
     simulation = Simulation(scene)
     resumes = resume and (path / META).exists()
     # A scene that cannot be stepped fails here, before a folder is made or an old recording replaced.
-    first = [] if resumes else list(islice(simulation.frames(), 2))
+    try:
+        first = [] if resumes else list(islice(simulation.frames(), 2))
+    except WeftError as error:
+        raise WeftError(f"{scene.source}: {error}") from None
     recorder = open_recorder(path, simulation, overwrite=overwrite, resume=resume)
     try:
         for frame in chain(first, simulation.frames(resumed=simulation.state.step > 0)):
