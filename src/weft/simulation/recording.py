@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -56,7 +56,8 @@ class Recording:
             self.n_vertices = int(self.meta["n_vertices"])
             self.fps = float(self.meta["fps"])
             self._scene_values: dict[str, Any] = dict(self.meta["scene"])
-            if self.n_vertices < 1 or not 0.0 < self.fps < np.inf:
+            owned = sum(int(cloth["n_vertices"]) for cloth in self.meta["cloth"])
+            if not 0 < self.n_vertices == owned or not 0.0 < self.fps < np.inf:
                 raise ValueError
         except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise WeftError(f"{self.path / META}: damaged; run the scene again") from None
@@ -100,8 +101,9 @@ class Recording:
     @cached_property
     def scene(self) -> Scene:
         """The scene that was run, with every override."""
-        values = {**self._scene_values, "folder": self.meta.get("folder", ".")}
-        scene: Scene = check(Scene, values, f"{self.path / META}: scene")
+        source = f"{self.path / META}: scene"
+        values = {**self._scene_values, "folder": self.meta.get("folder", "."), "source": source}
+        scene: Scene = check(Scene, values, source)
         return scene
 
 
@@ -283,18 +285,20 @@ def refuse_folder(path: Path, *, overwrite: bool = False, resume: bool = False) 
 def open_recorder(path: Path, simulation: Simulation, *, overwrite: bool = False, resume: bool = False) -> Recorder:
     """Make, clear or take up the folder `path` for `simulation`."""
     refuse_folder(path, overwrite=overwrite, resume=resume)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        lock = _lock(path)
-        recorder = Recorder(path, simulation, lock)
-        if resume and (path / META).exists():
-            _refuse_other_scene(path, simulation.scene)
-            recorder.resume()
-        else:
-            _clear(path)
-            recorder.start()
-    except OSError as error:
-        raise WeftError(f"{path}: cannot be written ({error.strerror})") from None
+    with ExitStack() as on_failure:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            recorder = Recorder(path, simulation, _lock(path))
+            on_failure.callback(recorder.close)
+            if resume and (path / META).exists():
+                _refuse_other_scene(path, simulation.scene)
+                recorder.resume()
+            else:
+                _clear(path)
+                recorder.start()
+        except OSError as error:
+            raise WeftError(f"{path}: cannot be written ({error.strerror})") from None
+        on_failure.pop_all()
     return recorder
 
 
@@ -308,6 +312,7 @@ def _lock(path: Path) -> IO[str]:
     except ImportError:  # not on Windows: there a second run is not noticed
         pass
     except OSError:
+        lock.close()
         raise WeftError(f"{path}: another run is writing to it; wait for it or choose another folder with -o") from None
     return lock
 

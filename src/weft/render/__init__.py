@@ -1,0 +1,1 @@
+"""Pictures and animations without a display."""
