@@ -26,9 +26,7 @@ AIM_EVERY = 5  # bounces
 def icosahedron() -> tuple[Floats, Ints]:
     """Positions of an icosahedron of radius 1, and of the node in its centre; its triangles, outwards."""
     golden = (1.0 + math.sqrt(5.0)) / 2.0
-    x = np.array(
-        [p for a in (-1, 1) for b in (-golden, golden) for p in ((0, a, b), (a, b, 0), (b, 0, a))], np.float64
-    )
+    x = np.array([p for a in (-1, 1) for b in (-golden, golden) for p in ((0, a, b), (a, b, 0), (b, 0, a))], np.float64)
     x /= np.linalg.norm(x[0])
     # a turn that is no multiple of anything, so that no coordinate is exact by chance
     turn = np.linalg.qr(np.array([[0.3, 0.5, -0.2], [0.7, -0.1, 0.4], [0.2, 0.6, 0.9]]))[0]

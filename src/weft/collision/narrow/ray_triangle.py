@@ -104,9 +104,7 @@ class RayTriangle:
         found = np.flatnonzero(_is_nearest(vertex_triangles[:, 0], reaches) & (depths > 0) & (depths <= self.max_depth))
         weights = np.tile([1.0, -1.0 / 3.0, -1.0 / 3.0, -1.0 / 3.0], (len(found), 1))
         kinds = np.full(len(found), ContactKind.NODE_TRIANGLE, np.int8)
-        return Contacts(
-            vertex_triangles[found], weights, normals[found], -depths[found], np.ones(len(found)), kinds
-        )
+        return Contacts(vertex_triangles[found], weights, normals[found], -depths[found], np.ones(len(found)), kinds)
 
 
 def _is_nearest(vertices: Ints, reaches: Floats) -> Bools:
