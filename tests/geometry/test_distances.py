@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
 from tests.oracles.rational_distance import distance_sq
+
 from weft.geometry.distances import closest_on_edges, closest_on_segment, closest_on_triangle
 
 Floats = npt.NDArray[np.float64]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.oracles.algebraic import roots_in_unit_interval, square_free
 from tests.oracles.contact_queries import FAMILIES, KINDS, build, random_motion
 from tests.oracles.rational_contact import certainly_apart, first_contact

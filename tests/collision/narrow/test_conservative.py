@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from tests.oracles.contact_queries import (
     FAMILIES,
     KINDS,
@@ -19,6 +18,7 @@ from tests.oracles.contact_queries import (
 )
 from tests.oracles.rational_contact import certainly_apart, first_contact
 from tests.oracles.rational_distance import distance_sq_at
+
 from weft.collision.narrow.continuous import time_of_impact
 
 # exponent and offset of the coordinates: as they are, far from the origin, huge, and down to the smallest doubles
@@ -113,7 +113,7 @@ def test_touching_at_both_ends_counts() -> None:
 def test_parting_from_a_tiny_gap_is_free(motion: list[float]) -> None:
     """A vertex 1e-13 of the triangle's size away may part, slide along it and rest, while both move as one."""
     x_t0 = np.array([[0.3, 0.3, 1e-13], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    x_t1 = x_t0 + [0.5, -0.25, 0.0]
+    x_t1 = x_t0 + np.array([0.5, -0.25, 0.0])
     x_t1[0] += motion
     assert time_of_impact([x_t0], [x_t1]) == [np.inf]
 

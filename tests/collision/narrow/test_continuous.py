@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.oracles.contact_queries import KINDS, build, random_motion
+
 from weft.collision.narrow import ContactKind
 from weft.collision.narrow.continuous import METHODS, Continuous, first_contact_times, time_of_impact
 from weft.errors import WeftError
@@ -63,7 +63,7 @@ def test_candidates_by_index_agree_with_plain_queries() -> None:
 
 
 def test_a_contact_carries_weights_and_normal_at_its_time() -> None:
-    x_t0 = np.concatenate([VERTEX_T0, EDGES_T0 + [10.0, 0.0, 0.0]])
+    x_t0 = np.concatenate([VERTEX_T0, EDGES_T0 + np.array([10.0, 0.0, 0.0])])
     x_t1 = x_t0.copy()
     x_t1[0, 2] = -3.0
     x_t1[4:6, 2] = -1.0
@@ -78,7 +78,7 @@ def test_a_contact_carries_weights_and_normal_at_its_time() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_normals_oppose_the_approach_even_at_rounding(method: str) -> None:
-    """At the papers' roots the gap is rounding of either sign; the normal still points to where the vertex came from."""
+    """At the papers' roots the gap is rounding of either sign; the normal points to where the vertex came from."""
     rng = np.random.default_rng(4)
     queries = build("crossing", rng, 200, "vertex-triangle")
     rows = np.arange(800, dtype=np.int32).reshape(-1, 4)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-
 from tests.collision.narrow.bouncing_node import icosahedron
+
 from weft.collision.narrow.contours import Contours, find_contours
 from weft.errors import WeftError
 from weft.geometry.mesh import build_grid
@@ -48,7 +48,7 @@ def test_a_body_through_a_sheet_leaves_one_closed_line(height: float) -> None:
     grid = build_grid((3.0, 3.0), (14, 14))
     body, faces = icosahedron()
     body = body[:12]
-    x = np.concatenate([grid.positions + [0.013, 0.027, height], body])
+    x = np.concatenate([grid.positions + np.array([0.013, 0.027, height]), body])
     triangles = np.concatenate([grid.triangles, faces + len(grid.positions)]).astype(np.int32)
     pairs = all_pairs(np.arange(len(grid.triangles)), len(grid.triangles) + np.arange(20))
     contours = find_contours(x, triangles, pairs)
@@ -111,7 +111,8 @@ def test_a_shared_vertex_ends_a_contour() -> None:
     assert contours.closed.tolist() == [False]
     by_x = contours.points[np.argsort(contours.points[:, 0])]
     np.testing.assert_allclose(by_x, [[0, 0, 0], [2, 0, 0]], atol=1e-15)
-    assert (-1 in contours.triangles) and ([0, 0] in contours.edges.tolist())
+    assert -1 in contours.triangles
+    assert [0, 0] in contours.edges.tolist()
 
 
 def test_neighbours_and_nothing() -> None:

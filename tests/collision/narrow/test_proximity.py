@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-
 from tests.oracles.rational_distance import distance_sq
+
 from weft.collision.narrow import ContactKind
 from weft.collision.narrow.proximity import Proximity, closest_features, distances
 from weft.errors import WeftError

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-
 from tests.collision.narrow.bouncing_node import icosahedron
+
 from weft.collision.narrow.ray_triangle import RayTriangle, ray_triangle
 
 NO_PAIRS = np.empty((0, 4), np.int32)

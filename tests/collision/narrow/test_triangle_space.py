@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.oracles.contact_queries import build
+
 from weft.collision.narrow.continuous import time_of_impact
 from weft.collision.narrow.triangle_space import local_coordinates
 
@@ -26,7 +26,7 @@ def test_local_coordinates() -> None:
 
 def test_a_translating_triangle_is_exact() -> None:
     x_t0 = np.concatenate([[[0.2, 0.3, 0.5]], TRIANGLE])
-    x_t1 = x_t0 + [7.0, -3.0, 2.0]
+    x_t1 = x_t0 + np.array([7.0, -3.0, 2.0])
     x_t1[0] += [0.1, 0.0, -2.0]
     assert time_of_impact([x_t0], [x_t1], method="triangle-space") == pytest.approx([0.25])
     assert time_of_impact([x_t0], [x_t1], method="triangle-space", separation=0.1) == pytest.approx([0.2])

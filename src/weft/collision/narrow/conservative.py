@@ -1,9 +1,9 @@
 """The continuous test that never misses: separating directions, certified over intervals of time.
 
 Four vertices move on straight lines, x(t) = x_t0 + t (x_t1 - x_t0), 0 <= t <= 1. A vertex meets a triangle, or an edge
-meets an edge, when 0 lies in the convex hull of the differences D_k(t) between the vertices of the one and of the other:
-three for vertex-triangle, four for edge-edge. They are "in contact" when the hull is no farther than `separation`, s,
-from 0; touching counts, at t = 0 and t = 1 too.
+an edge, when 0 lies in the convex hull of the differences D_k(t) between vertices of the one and of the other: three
+for vertex-triangle, four for edge-edge. They are "in contact" when the hull is no farther than `separation`, s, from 0;
+touching counts, at t = 0 and t = 1 too.
 
 The test. Take any direction n. If n . D_k(t) > s |n| for all k, the two are farther apart than s at t. Each
 n . D_k(t) is linear in t, so the two ends of an interval decide for all of it. Hence:
@@ -44,8 +44,6 @@ incremental potential contact", 2021, section 5); the directions, and the bounds
 from __future__ import annotations
 
 import math
-
-import numpy as np
 
 from weft.arrays import Floats, Ints
 from weft.geometry.distances import closest_on_edges, closest_on_triangle
