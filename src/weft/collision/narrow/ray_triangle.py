@@ -35,8 +35,8 @@ def ray_triangle(origin: Vector, direction: Vector, a: Vector, b: Vector, c: Vec
     Returns
     -------
     t, u, v, determinant : the ray meets the triangle at origin + t direction = (1 - u - v) a + u b + v c, t >= 0;
-        t is infinite where it does not. The determinant is -direction . n with n = (b - a) x (c - a): positive where the
-        triangle is seen from its front
+        t is infinite where it does not. The determinant is -direction . n with n = (b - a) x (c - a): positive where
+        the triangle is seen from its front
     """
     e1x, e1y, e1z = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     e2x, e2y, e2z = c[0] - a[0], c[1] - a[1], c[2] - a[2]
