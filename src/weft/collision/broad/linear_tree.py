@@ -470,7 +470,8 @@ class LinearTree:
             )
         )
         self.counters.boxes_tested += LANES * LANES * (n_tests + int(self._tests.sum()))
-        untouched = [LANES * int((tree.touched == 0).sum()) for tree in (tree_a, tree_b)]
-        self.counters.boxes_skipped += untouched[0] if is_self else sum(untouched)
+        # a block that is not full has empty boxes at the end, which are none
+        skipped = [int(np.isfinite(tree.blocks[tree.touched == 0, 0]).sum()) for tree in (tree_a, tree_b)]
+        self.counters.boxes_skipped += skipped[0] if is_self else sum(skipped)
         self.counters.pairs_found += len(rows)
         return rows
