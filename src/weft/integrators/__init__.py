@@ -6,12 +6,14 @@ constraints, as often as contacts need, and reports the impulse that the constra
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from weft.arrays import Floats, Ints
-from weft.linear.constraints import Constraints
 from weft.parameters import Parameters
 from weft.registry import Family
+
+if TYPE_CHECKING:  # it holds kernels, and naming the members of a family must not load numba
+    from weft.linear.constraints import Constraints
 
 
 class Dynamics(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationInfo, field_validator
 
+from weft.collision.broad import BROAD_PHASES
 from weft.collision.response import RESPONSES
 from weft.errors import WeftError, nearest
 from weft.explain import problem_at

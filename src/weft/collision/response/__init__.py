@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from weft.arrays import Floats, Ints
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.mesh import Mesh
-from weft.linear.constraints import Constraints
 from weft.parameters import Parameters
 from weft.registry import Family
+
+if TYPE_CHECKING:  # it holds kernels, and naming the members of a family must not load numba
+    from weft.linear.constraints import Constraints
 
 
 class Surroundings(NamedTuple):
