@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+import weft
+
 settings.register_profile("weft", deadline=None, derandomize=True, print_blob=False)
 settings.load_profile("weft")
 
@@ -32,12 +34,13 @@ def rng() -> np.random.Generator:
 @pytest.fixture(scope="session")
 def weft_command():
     """Run the command line in a process of its own; returns the finished process."""
+    source = str(Path(weft.__file__).parents[1])  # the weft that is tested, wherever the process runs
 
     def run(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-c", "from weft.cli import main; main()", *map(str, arguments)],
             cwd=cwd,
-            env={**os.environ, "COLUMNS": "140", **environment},
+            env={**os.environ, "PYTHONPATH": source, "COLUMNS": "140", **environment},
             capture_output=True,
             text=True,
             timeout=600,

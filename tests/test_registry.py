@@ -44,7 +44,7 @@ def test_part_without_a_name_is_refused():
 
 def test_table_shows_unit_default_and_range():
     rows = parameter_table(Example)
-    assert rows[0] == ("stiffness", "N/m", "2", "> 0, <= 10", "how stiff")
+    assert rows[0] == ("stiffness", "number", "N/m", "2", "> 0, <= 10", "how stiff")
     assert rows[1].default == "required"
 
 
@@ -52,10 +52,10 @@ def test_table_shows_unit_default_and_range():
     ("values", "text"),
     [
         ({"count": 1, "stifness": 3.0}, "stifness: unknown key; did you mean 'stiffness'"),
-        ({"count": 1, "stiffness": -1.0}, "stiffness: input should be greater than 0"),
-        ({"count": 1, "stiffness": float("nan")}, "stiffness: input should be a finite number"),
-        ({}, "count: missing"),
-        ({"count": "three"}, "count: input should be a valid integer"),
+        ({"count": 1, "stiffness": -1.0}, "stiffness: should be greater than 0 [N/m], got -1"),
+        ({"count": 1, "stiffness": float("nan")}, "stiffness: should be a finite number, got nan"),
+        ({}, "count: missing; add a whole number"),
+        ({"count": "three"}, "count: should be a whole number, got 'three'"),
     ],
 )
 def test_check_names_the_key(values, text):

@@ -31,7 +31,7 @@ def requested_threads() -> int | None:
     text = os.environ.get("WEFT_THREADS", "").strip()
     if not text:
         return None
-    if not text.isdigit() or not 1 <= int(text) <= 256:
+    if text not in [str(n) for n in range(1, 257)]:
         raise WeftError(f"WEFT_THREADS: expected a whole number from 1 to 256, got {text!r}")
     return int(text)
 
@@ -82,7 +82,7 @@ def _source_hash() -> str:
     digest = hashlib.sha256(f"{sys.version_info[:3]} {numba.__version__}".encode())
     for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
-        if b"weft.jit" in text:
+        if b"@kernel" in text:
             digest.update(str(path.relative_to(package)).encode() + b"\0" + text)
     return digest.hexdigest()[:16]
 

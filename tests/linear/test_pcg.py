@@ -14,6 +14,7 @@ from tests.oracles.dense_system import implicit_matrix, random_projectors, rando
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import build_constraints
 from weft.linear.pcg import build_work, solve_filtered, update_residual
+from weft.linear.springs import no_springs
 
 DT = 0.02
 
@@ -32,7 +33,7 @@ class System:
     def solve(self, filters, start, tolerance=1e-13, max_iterations=10_000):
         x = start.copy()
         iterations, residual = solve_filtered(
-            self.matrix, self.b, filters, tolerance, max_iterations, build_work(self.n), x
+            self.matrix, no_springs(self.n), self.b, filters, tolerance, max_iterations, build_work(self.n), x
         )
         return x, iterations, residual
 
@@ -145,13 +146,13 @@ def test_no_more_iterations_than_unknowns(rng):
 def test_residual_is_a_times_x_minus_b(rng):
     system = System(rng, 25, 70)
     x, out = rng.normal(size=(25, 3)), np.full((25, 3), np.nan)
-    update_residual(system.matrix, x, system.b, out)
+    update_residual(system.matrix, no_springs(len(x)), x, system.b, out)
     np.testing.assert_allclose(out.ravel(), system.dense @ x.ravel() - system.b.ravel(), atol=1e-11)
 
 
 THREADS = """
 import hashlib, numpy as np
-from tests.linear.test_pcg import System, build_work, prescribed, solve_filtered, update_residual
+from tests.linear.test_pcg import System, no_springs, prescribed, update_residual
 from tests.oracles.dense_system import random_projectors
 from weft.jit import set_threads
 seen = set()
@@ -162,7 +163,7 @@ for threads in (1, 2, 3):
     filters = random_projectors(rng, rng.integers(0, 4, 301))
     x, iterations, residual = system.solve(filters, prescribed(rng, filters), 1e-10)
     rest = np.empty_like(x)
-    update_residual(system.matrix, x, system.b, rest)
+    update_residual(system.matrix, no_springs(len(x)), x, system.b, rest)
     parts = (system.matrix.diagonal, system.matrix.off_diagonal, x, rest, np.array([iterations, residual]))
     seen.add(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
 print(len(seen))

@@ -10,31 +10,40 @@ from pydantic import model_validator
 from scipy.spatial.transform import Rotation, Slerp
 
 from weft.arrays import Floats
-from weft.parameters import Parameters, quantity
-
-Vector = tuple[float, float, float]
+from weft.explain import problem_at
+from weft.parameters import Parameters, Vector, quantity
 
 
 class Keyframe(Parameters):
-    """Where a body or a pin is at one time, relative to where the scene puts it."""
+    """Where a body or a pin is at one time, relative to where the scene puts it.
 
-    time: float = quantity("time of this pose", unit="s", ge=0)
+    [[collider]]
+    sphere = { radius = 0.1 }
+    motion.keyframes = [{ time = 0 }, { time = 1, move = [0, 0, 0.1], turn = [0, 0, 90] }]
+    """
+
+    time: float = quantity("time of this pose", unit="s", ge=0, le=36000)
     move: Vector = quantity("displacement from the start", unit="m", default=(0.0, 0.0, 0.0))
     turn: Vector = quantity("rotation about the centre: axis times angle", unit="deg", default=(0.0, 0.0, 0.0))
     scale: Vector = quantity("factors along x, y and z about the centre; for pins only", default=(1.0, 1.0, 1.0))
 
 
 class Motion(Parameters):
-    """Keyframes, with straight or smooth motion between them; still before the first and after the last."""
+    """Keyframes, with straight or smooth motion between them; still before the first and after the last.
+
+    [[collider]]
+    sphere = { radius = 0.1 }
+    motion = { ease = true, keyframes = [{ time = 0.5 }, { time = 1, move = [0, 0, 0.1] }] }
+    """
 
     keyframes: list[Keyframe] = quantity("poses in the order of time", min_length=1)
     ease: bool = quantity("start and stop softly at each keyframe", default=False)
 
     @model_validator(mode="after")
     def _ascending(self) -> Motion:
-        times = [frame.time for frame in self.keyframes]
-        if any(b <= a for a, b in pairwise(times)):
-            raise ValueError("the times of keyframes must increase")
+        for k, (a, b) in enumerate(pairwise(frame.time for frame in self.keyframes)):
+            if b <= a:
+                raise problem_at(f"{b:g} s is not after {a:g} s; put keyframes in order", "keyframes", k + 1, "time")
         return self
 
     def between(self, time: float) -> tuple[Keyframe, Keyframe, float]:

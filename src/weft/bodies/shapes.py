@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from pydantic import field_validator
 
 from weft.arrays import Floats, Ints
-from weft.parameters import Parameters, quantity
+from weft.parameters import LARGEST, Length, Parameters, Vector, quantity
 
-Vector = tuple[float, float, float]
 FAR = 50.0  # [m] half the side of the square that stands for a plane where a mesh is needed
 
 
@@ -30,10 +30,21 @@ class Shape(Protocol):
 
 
 class Plane(Parameters):
-    """A half space: everything behind the plane is solid."""
+    """A half space: everything behind the plane is solid.
+
+    [[collider]]
+    plane = { normal = [0, 0, 1] }
+    """
 
     normal: Vector = quantity("outward normal, of any length", default=(0.0, 0.0, 1.0))
     center: Vector = quantity("a point of the plane", unit="m", default=(0.0, 0.0, 0.0))
+
+    @field_validator("normal")
+    @classmethod
+    def _has_direction(cls, normal: Vector) -> Vector:
+        if max(map(abs, normal)) < 1e-6:
+            raise ValueError("has no direction; give one, e.g. [0, 0, 1] for a floor")
+        return normal
 
     def distances(self, points: Floats) -> tuple[Floats, Floats]:
         n = np.array(self.normal) / np.linalg.norm(self.normal)
@@ -49,9 +60,13 @@ class Plane(Parameters):
 
 
 class Box(Parameters):
-    """A box with sharp edges."""
+    """A box with sharp edges.
 
-    size: Vector = quantity("lengths of the sides", unit="m")
+    [[collider]]
+    box = { size = [0.5, 0.5, 0.7], center = [0, 0, 0.35] }
+    """
+
+    size: tuple[Length, Length, Length] = quantity("lengths of the sides", unit="m")
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
 
     def distances(self, points: Floats) -> tuple[Floats, Floats]:
@@ -73,9 +88,13 @@ class Box(Parameters):
 
 
 class Sphere(Parameters):
-    """A ball."""
+    """A ball.
 
-    radius: float = quantity("radius", unit="m", gt=0)
+    [[collider]]
+    sphere = { radius = 0.2, center = [0, 0, 0.2] }
+    """
+
+    radius: float = quantity("radius", unit="m", ge=1e-4, le=LARGEST)
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
 
     def distances(self, points: Floats) -> tuple[Floats, Floats]:
@@ -87,10 +106,15 @@ class Sphere(Parameters):
 
 
 class Capsule(Parameters):
-    """A cylinder along its own z axis with round ends; `length` is between the centres of the ends."""
+    """A cylinder along its own z axis with round ends; `length` is between the centres of the ends.
 
-    radius: float = quantity("radius", unit="m", gt=0)
-    length: float = quantity("distance between the centres of the round ends", unit="m", gt=0)
+    [[collider]]
+    capsule = { radius = 0.02, length = 1, center = [0, 0, 0.5] }
+    turn = [90, 0, 0]
+    """
+
+    radius: float = quantity("radius", unit="m", ge=1e-4, le=LARGEST)
+    length: float = quantity("distance between the centres of the round ends", unit="m", ge=1e-4, le=LARGEST)
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
 
     def distances(self, points: Floats) -> tuple[Floats, Floats]:
@@ -106,10 +130,14 @@ class Capsule(Parameters):
 
 
 class Cylinder(Parameters):
-    """A cylinder along its own z axis with flat ends and sharp rims."""
+    """A cylinder along its own z axis with flat ends and sharp rims.
 
-    radius: float = quantity("radius", unit="m", gt=0)
-    length: float = quantity("height", unit="m", gt=0)
+    [[collider]]
+    cylinder = { radius = 0.3, length = 0.7, center = [0, 0, 0.35] }
+    """
+
+    radius: float = quantity("radius", unit="m", ge=1e-4, le=LARGEST)
+    length: float = quantity("height", unit="m", ge=1e-4, le=LARGEST)
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
 
     def distances(self, points: Floats) -> tuple[Floats, Floats]:

@@ -5,13 +5,17 @@ Exit codes: 0 done, 1 the check failed, 2 bad input (one line on stderr), 130 st
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import Any
 
-import click
 import typer
 
 from weft.cli import check, describe, methods, render, run, scenes
 from weft.errors import WeftError
+
+# The base of every complaint about arguments. Typer brings its own copy of click and does not export this one.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="weft",
@@ -32,23 +36,32 @@ app.command(epilog=render.EXAMPLE)(render.render)
 
 def main() -> None:
     """Run the command line; every failure the user can mend is one line."""
+    arguments = sys.argv[1:] or ["--help"]
     try:
-        code = app(standalone_mode=False)
+        code = app(arguments, prog_name="weft", standalone_mode=False)
+        sys.stdout.flush()
     except WeftError as error:
         _fail(str(error), 2)
-    except click.exceptions.Abort:
-        _fail("stopped", 130)
-    except click.ClickException as error:
-        _fail(f"{error.format_message()} (see --help)", 2)
-    except KeyboardInterrupt:
+    except UsageError as error:
+        _fail(_usage(error), 2)
+    except (KeyboardInterrupt, typer.Abort):
         _fail("stopped; what was recorded is kept, --resume goes on", 130)
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader, e.g. head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        _fail(f"{error.filename or 'system'}: {error.strerror or error}", 2)
     except MemoryError:
         _fail("not enough memory for this scene; use fewer vertices", 2)
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _usage(error: Any) -> str:
+    """What is wrong with the arguments, and which help tells more."""
+    return f"{error.format_message().rstrip('.')}; see {error.ctx.command_path if error.ctx else 'weft'} --help"
+
+
 def _fail(message: str, code: int) -> None:
-    sys.stderr.write(f"weft: {' '.join(message.split())}\n")
+    line = "".join(c if c.isprintable() else " " for c in message)
+    sys.stderr.write(f"weft: {' '.join(line.split())}\n")
     sys.exit(code)

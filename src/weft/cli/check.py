@@ -18,13 +18,17 @@ def check(
     """Count the triangles that cross, exactly, frame by frame; exit 1 if there are any."""
     from weft.cli.progress import progress
     from weft.errors import WeftError
-    from weft.simulation.check import check_mesh_file, check_recording
     from weft.simulation.recording import Recording
 
-    if source.is_dir():
-        recording = Recording(source)
-        if len(recording) == 0:
-            raise WeftError(f"{source}: holds no frame yet; run its scene first")
+    if not source.exists():
+        raise WeftError(f"{source}: no such recording or mesh")
+    recording = Recording(source) if source.is_dir() else None
+    if recording is not None and len(recording) == 0:
+        raise WeftError(f"{source}: holds no frame yet; run its scene first")
+
+    from weft.simulation.check import check_mesh_file, check_recording
+
+    if recording is not None:
         counts = []
         with progress("checking", len(recording), quiet=as_json) as advance:
             for count in check_recording(recording):

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(title: str, total: int, quiet: bool = False) -> Iterator[Callable[[int], None]]:
-    """Show a bar on stderr; yields a function that takes the number of items done."""
+    """Show a bar on stderr while it runs; yields a function that takes the number of items done.
+
+    The bar goes when it ends, well or not, and a stderr that is no terminal stays free of it: an error is one line.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -26,6 +29,7 @@ def progress(title: str, total: int, quiet: bool = False) -> Iterator[Callable[[
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.update(task, completed=done)

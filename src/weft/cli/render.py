@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -23,14 +25,19 @@ def render(
 ) -> None:
     """Draw a recording as a picture or an animation."""
     from weft.errors import WeftError
-    from weft.render.film import Film, is_animation
     from weft.simulation.recording import Recording
 
-    width, _, height = size.lower().partition("x")
-    if not (width.isdigit() and height.isdigit() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192):
-        raise WeftError(f"--size {size}: expected WIDTHxHEIGHT from 16 to 8192, e.g. 960x720")
+    sides = [int(side) for side in size.lower().split("x")] if re.fullmatch(r"[0-9]{2,4}[xX][0-9]{2,4}", size) else []
+    if not sides or not 16 <= min(sides) <= max(sides) <= 8192:
+        raise WeftError(f"--size {size}: expected WIDTHxHEIGHT, each from 16 to 8192, e.g. 960x720")
+    if not (math.isfinite(azimuth) and math.isfinite(elevation)):
+        raise WeftError("--azimuth and --elevation must be finite numbers of degrees")
+    opened = Recording(recording)
+
+    from weft.render.film import Film, is_animation
+
     animated = is_animation(output)
-    film = Film(Recording(recording), (int(width), int(height)), azimuth, elevation, stretch)
+    film = Film(opened, (sides[0], sides[1]), azimuth, elevation, stretch)
     if not animated:
         film.write_picture(output, frame)
     else:

@@ -14,10 +14,14 @@ EXAMPLE = "Example: weft run tablecloth -o out/denim --set cloth.0.fabric=denim 
 
 def run(
     scene: Annotated[str, typer.Argument(help="A name from `weft scenes`, or a TOML file.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder of the recording [out/NAME].")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder of the recording; out/NAME by default.")
+    ] = None,
     method: Annotated[str | None, typer.Option(help="A name from `weft methods`.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a key: cloth.0.fabric=denim")] = None,
-    frames: Annotated[int | None, typer.Option(min=1, help="Stop after this many frames.")] = None,
+    frames: Annotated[
+        int | None, typer.Option(min=1, max=10_000_000, help="Frames after the start; overrides the duration.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the recording that is there.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the recording that is there.")] = False,
     threads: Annotated[int | None, typer.Option(min=1, max=256, help="Threads; all cores by default.")] = None,
@@ -27,6 +31,7 @@ def run(
     """Simulate a scene and record it, with a certificate for every frame."""
     from weft.errors import WeftError
     from weft.scene.files import load_scene
+    from weft.simulation.recording import output_folder, refuse_folder
 
     if resume and overwrite:
         raise WeftError("--resume and --overwrite exclude each other; give one")
@@ -34,6 +39,7 @@ def run(
     if method is not None:
         overrides.append(f"method={json.dumps(method)}")
     loaded = load_scene(scene, overrides)
+    refuse_folder(output_folder(loaded, output), overwrite=overwrite, resume=resume)
     if frames is not None:
         loaded = loaded.model_copy(update={"duration": frames / loaded.fps})
     if threads is not None:

@@ -31,6 +31,7 @@ class ImplicitEuler:
     """Backward Euler with one linear solve a step (Baraff and Witkin 1998), by filtered conjugate gradients."""
 
     Parameters = ImplicitEulerParameters
+    solves_springs = True
     needs_jacobians = True
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: ImplicitEulerParameters | None = None) -> None:
@@ -59,11 +60,11 @@ class ImplicitEuler:
         np.add(self._diagonal, constraints.drag, out=self._matrix.diagonal)
         p = self.parameters
         iterations, _ = solve_filtered(
-            self._matrix, right, constraints.filters, p.tolerance, p.max_iterations, self._work, dv
+            self._matrix, constraints.springs, right, constraints.filters, p.tolerance, p.max_iterations, self._work, dv
         )
         self.iterations += iterations
         impulse = np.empty_like(dv)
-        update_residual(self._matrix, dv, right, impulse)
-        self._translations.correct(self._matrix, constraints.filters, dv, impulse)
+        update_residual(self._matrix, constraints.springs, dv, right, impulse)
+        self._translations.correct(self._matrix, constraints, dv, impulse)
         self._guess = dv.copy()
         return dv, impulse

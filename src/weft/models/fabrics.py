@@ -15,6 +15,18 @@ class Fabric(Parameters):
 
     Stretch and shear are membrane stiffnesses per unit width (Young's modulus times thickness), bending is the
     flexural rigidity per unit width. Warp runs along the material v axis, weft along u.
+
+        [[cloth]]
+        grid = { size = [1, 1], vertices = [51, 51] }
+
+        [cloth.fabric]
+        density = 0.12
+        stretch_warp = 3000
+        stretch_weft = 2500
+        shear = 40
+        bending_warp = 6e-6
+        bending_weft = 4e-6
+        thickness = 0.0003
     """
 
     density: float = quantity("mass per area", unit="kg/m2", gt=0, le=10)
@@ -26,7 +38,7 @@ class Fabric(Parameters):
     thickness: float = quantity("thickness", unit="m", gt=0, le=0.05)
     friction: float = quantity("Coulomb friction coefficient", default=0.3, ge=0, le=10)
     damping: float = quantity(
-        "time in which internal motion is damped, times stiffness", default=0.002, unit="s", ge=0, le=1
+        "internal damping: this time times the stiffness is the damping coefficient", default=0.002, unit="s", ge=0, le=1
     )
     drag: float = quantity("air drag coefficient of a plate across the flow", default=1.2, ge=0, le=10)
     source: str = quantity("where the figures come from", default="given in the scene")

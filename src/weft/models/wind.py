@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import Floats
-from weft.parameters import Parameters, quantity
-
-Vector = tuple[float, float, float]
+from weft.parameters import Parameters, Vector, quantity
 
 
 class Wind(Parameters):
-    """Wind, the same everywhere, with gusts in time."""
+    """Wind, the same everywhere, with gusts in time.
+
+        [wind]
+        velocity = [3, 0, 0]
+        gust = 0.4
+    """
 
     velocity: Vector = quantity("mean velocity of the air", unit="m/s", default=(0.0, 0.0, 0.0))
     gust: float = quantity("strength of gusts, relative to the mean", default=0.0, ge=0, le=2)

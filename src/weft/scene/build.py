@@ -12,8 +12,10 @@ from weft.arrays import Floats, Ints
 from weft.bodies import Body
 from weft.bodies.motion import Motion, Pose, pose_at, scale_at
 from weft.errors import WeftError
+from weft.explain import show
 from weft.geometry.mesh import Mesh, build_grid, read_mesh
 from weft.models.fabrics import Fabric, load_fabric
+from weft.parameters import LARGEST
 from weft.scene.schema import Cloth, Grid, MeshFile, Pin, Scene
 
 PLANES = {
@@ -21,6 +23,7 @@ PLANES = {
     "xz": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]),
     "yz": np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]]),
 }
+SMALLEST = 1e-3  # [m] of a mesh's extent
 CONTACT_SHARE = 0.2  # of the mean edge: the distance kept to bodies, so that triangles between vertices stay clear
 
 
@@ -42,6 +45,8 @@ class ClothPiece:
 class PinGroup:
     """Vertices that move together."""
 
+    name: str
+    """its key in the scene"""
     vertices: Ints
     start: Floats
     """(k, 3) positions at time 0"""
@@ -71,6 +76,13 @@ class World:
 
 def build_world(scene: Scene) -> World:
     """Build all that `scene` describes, or say which of its keys cannot be."""
+    try:
+        return _build(scene)
+    except WeftError as error:
+        raise WeftError(f"{scene.source}: {error}") from None
+
+
+def _build(scene: Scene) -> World:
     pieces: list[ClothPiece] = []
     starts: list[Floats] = []
     pins: list[PinGroup] = []
@@ -84,8 +96,9 @@ def build_world(scene: Scene) -> World:
         pieces.append(ClothPiece(mesh, fabric, first, distance))
         starts.append(start)
         for j, pin in enumerate(cloth.pins):
-            chosen = _pinned(pin, mesh, start, f"cloth.{k}.pins.{j}")
-            pins.append(PinGroup(chosen + np.int32(first), start[chosen], pin.motion))
+            key = f"cloth.{k}.pins.{j}"
+            chosen = _pinned(pin, mesh, start, key)
+            pins.append(PinGroup(key, chosen + np.int32(first), start[chosen], pin.motion))
         first += mesh.n_vertices
     world = World(
         pieces=pieces,
@@ -98,6 +111,7 @@ def build_world(scene: Scene) -> World:
         pins=pins,
         bodies=build_bodies(scene),
     )
+    _refuse_pins_that_disagree(world)
     _refuse_cloth_inside_bodies(world)
     return world
 
@@ -126,6 +140,11 @@ def _place(cloth: Cloth, folder: Path, key: str) -> tuple[Mesh, Floats]:
         raise WeftError(f"{key}.mesh: {error}") from None
     turn = Rotation.from_rotvec(np.deg2rad(placement.turn)).as_matrix()
     positions = np.ascontiguousarray(placement.scale * read.positions @ turn.T + np.array(placement.move))
+    far, wide = float(np.abs(positions).max()), float(np.ptp(positions, axis=0).max())
+    if far > LARGEST:
+        raise WeftError(f"{key}.mesh: {placement.file}: reaches {far:.3g} m from the origin; set mesh.scale")
+    if wide < SMALLEST:
+        raise WeftError(f"{key}.mesh: {placement.file}: is only {wide:.3g} m large; set mesh.scale")
     return Mesh(positions, read.triangles), positions
 
 
@@ -142,12 +161,12 @@ def _placed_grid(mesh: Mesh, grid: Grid) -> Floats:
 
 def _pinned(pin: Pin, mesh: Mesh, start: Floats, key: str) -> Ints:
     if pin.vertices is not None:
+        for k, vi in enumerate(pin.vertices):
+            if not 0 <= vi < mesh.n_vertices:
+                raise WeftError(
+                    f"{key}.vertices.{k}: {show(vi)} is not a vertex; the cloth has 0 to {mesh.n_vertices - 1}"
+                )
         chosen = np.array(pin.vertices, np.int32)
-        bad = (chosen < 0) | (chosen >= mesh.n_vertices)
-        if bad.any():
-            raise WeftError(
-                f"{key}.vertices: {int(chosen[bad][0])} is not a vertex; the cloth has 0 to {mesh.n_vertices - 1}"
-            )
     elif pin.box is not None:
         low, high = np.sort(np.array(pin.box), axis=0)
         chosen = np.flatnonzero(((start >= low) & (start <= high)).all(axis=1)).astype(np.int32)
@@ -180,6 +199,17 @@ def _masses(piece: ClothPiece) -> Floats:
     area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
     share = np.repeat(piece.fabric.density * area / 3.0, 3)
     return np.bincount(piece.mesh.triangles.ravel(), share, minlength=piece.mesh.n_vertices).astype(np.float64)
+
+
+def _refuse_pins_that_disagree(world: World) -> None:
+    holder = np.full(len(world.positions), -1)
+    for k, group in enumerate(world.pins):
+        for vi in group.vertices[holder[group.vertices] >= 0]:
+            other = world.pins[holder[vi]]
+            if other.motion or group.motion:  # also the same one: each group turns about its own centre
+                vertex = vi - max(piece.first for piece in world.pieces if piece.first <= vi)
+                raise WeftError(f"{group.name}: vertex {vertex} is held by {other.name} too; leave it out of one")
+        holder[group.vertices] = k
 
 
 def _refuse_cloth_inside_bodies(world: World) -> None:

@@ -12,6 +12,8 @@ from weft.errors import WeftError, nearest
 if TYPE_CHECKING:
     from weft.scene.schema import Scene
 
+MAX_BYTES = 10_000_000  # of a scene file: one that is larger is something else
+
 
 def _gallery() -> dict[str, Path]:
     folder = Path(str(files("weft.scene").joinpath("gallery")))
@@ -30,6 +32,7 @@ def scene_summary(name: str) -> str:
 
 def load_scene(source: str | Path, overrides: list[str] | None = None) -> Scene:
     """Read a gallery scene by name or a TOML file by path, apply `key=value` overrides, and check every key."""
+    from weft.explain import keys_of
     from weft.parameters import check
     from weft.scene.schema import Scene
 
@@ -39,9 +42,10 @@ def load_scene(source: str | Path, overrides: list[str] | None = None) -> Scene:
         apply_override(values, override)
     where = f"{path}" if str(source) not in _gallery() else f"scene {source}"
     values.setdefault("name", path.stem)
-    if "folder" in values:
-        raise WeftError(f"{where}: folder: unknown key{nearest('folder', Scene.model_fields.keys() - {'folder'})}")
-    scene: Scene = check(Scene, {**values, "folder": str(path.parent)}, where)
+    for hidden in ("folder", "source"):
+        if hidden in values:
+            raise WeftError(f"{where}: {hidden}: unknown key{nearest(hidden, keys_of(Scene))}")
+    scene: Scene = check(Scene, {**values, "folder": str(path.parent), "source": where}, where)
     return scene
 
 
@@ -55,19 +59,31 @@ def _find(source: str | Path) -> Path:
     if path.suffix.lower() != ".toml" and not path.exists():
         raise WeftError(f"unknown scene {str(source)!r}{nearest(str(source), gallery)}")
     if not path.exists():
-        raise WeftError(f"{path}: no such file")
+        raise WeftError(f"{path}: no such file; `weft scenes` lists the scenes that ship")
     return path
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise WeftError(f"{path}: not a text file; a scene is TOML in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise WeftError(f"{path}: not valid TOML: {error}") from None
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise WeftError(f"{path}: cannot be read ({error.strerror})") from None
+    if len(data) > MAX_BYTES:
+        raise WeftError(f"{path}: too large for a scene (more than {MAX_BYTES:,} bytes)")
+    try:
+        return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError:
+        raise WeftError(f"{path}: not a text file in UTF-8; a scene is TOML, see `weft describe scene`") from None
+    except (ValueError, RecursionError) as error:
+        raise WeftError(f"{path}: not valid TOML: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """Of a TOML error; tomllib lets endless nesting and numbers of thousands of digits through as other errors."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number has too many digits"
 
 
 def apply_override(values: dict[str, Any], override: str) -> None:
@@ -78,29 +94,38 @@ def apply_override(values: dict[str, Any], override: str) -> None:
         raise WeftError(f"--set {override}: expected key=value, e.g. cloth.0.fabric=denim")
     try:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = text.strip()  # a bare word is text: fabric=denim
-    *path, last = key.split(".")
-    table: Any = values
-    for part in path:
-        table = _enter(table, part, override)
-    if isinstance(table, list):
-        table[_position(table, last, override)] = value
-    elif isinstance(table, dict):
-        table[last] = value
-    else:
-        raise WeftError(f"--set {override}: {'.'.join(path)} is a value, not a table")
+    try:
+        _set(values, key.split("."), value)
+    except WeftError as error:
+        raise WeftError(f"--set {override}: {error}") from None
 
 
-def _enter(table: Any, part: str, override: str) -> Any:
-    if isinstance(table, list):
-        return table[_position(table, part, override)]
-    if isinstance(table, dict):
-        return table.setdefault(part, {})
-    raise WeftError(f"--set {override}: nothing lies under {part!r}")
+def _set(table: Any, path: list[str], value: Any) -> None:
+    """Walk down `path`, making tables where there are none, and put `value` at its end."""
+    for depth, part in enumerate(path):
+        here, last = ".".join(path[:depth]) or "the scene", depth == len(path) - 1
+        if isinstance(table, list):
+            positions = [str(k) for k in range(len(table))]
+            if part not in positions:
+                raise WeftError(f"{here} has {_entries(positions)}; to add one, set the whole list: {here}=[...]")
+            place: Any = positions.index(part)
+        elif isinstance(table, dict):
+            if not last and part not in table and path[depth + 1].isdecimal():
+                key = ".".join(path[: depth + 1])
+                raise WeftError(f"there is no {key} yet; set the whole list: {key}=[...]")
+            place = part
+            table.setdefault(part, {})
+        else:
+            raise WeftError(f"{here} is {table!r}, not a table; set all of it: {here}={{ {part} = ... }}")
+        if last:
+            table[place] = value
+        else:
+            table = table[place]
 
 
-def _position(items: list[Any], part: str, override: str) -> int:
-    if not part.isdigit() or int(part) >= len(items):
-        raise WeftError(f"--set {override}: {part!r} is not one of the {len(items)} entries, which count from 0")
-    return int(part)
+def _entries(positions: list[str]) -> str:
+    if not positions:
+        return "no entries"
+    return f"one entry, {positions[0]}" if len(positions) == 1 else f"entries {positions[0]} to {positions[-1]}"

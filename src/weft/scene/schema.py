@@ -2,31 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from annotated_types import Ge, Le
 from pydantic import Field, field_validator, model_validator
 
-from weft.bodies.motion import Motion, Vector
+from weft.bodies import SHAPES
+from weft.bodies.motion import Motion
 from weft.bodies.shapes import Box, Capsule, Cylinder, Plane, Sphere
-from weft.methods import METHODS, PARTS, Method, part_choice
+from weft.errors import WeftError
+from weft.explain import problem_at
+from weft.geometry.mesh import MAX_GRID_VERTICES
+from weft.methods import METHODS, Method, load_method
 from weft.models.fabrics import Fabric, load_fabric
 from weft.models.wind import Wind
-from weft.parameters import Parameters, quantity
+from weft.parameters import NameOr, Parameters, Vector, quantity
+
+Side = Annotated[float, Ge(1e-3), Le(1e3)]
+Count = Annotated[int, Ge(2)]
+Waves = Annotated[float, Ge(-1e3), Le(1e3)]
+MAX_NAME = 100  # characters: file systems allow 255 bytes
+
+
+def _exactly_one(table: Parameters, *keys: str) -> None:
+    given = [key for key in keys if getattr(table, key) is not None]
+    if not given:
+        raise problem_at(f"give one of {', '.join(keys[:-1])} or {keys[-1]}")
+    if len(given) > 1:
+        raise problem_at(f"has {' and '.join(given)}; keep one of them")
 
 
 class Ripple(Parameters):
-    """A wave in the cloth at the start, along its normal, so that a flat sheet knows which way to buckle."""
+    """A wave in the cloth at the start, along its normal, so that a flat sheet knows which way to buckle.
 
-    amplitude: float = quantity("height of the wave", unit="m")
-    waves: tuple[float, float] = quantity("waves along u and v")
-    phase: float = quantity("phase at the corner u = v = 0", unit="deg", default=0.0)
+    [[cloth]]
+    grid = { size = [1, 1], vertices = [51, 51], ripples = [{ amplitude = 0.02, waves = [2, 0] }] }
+    """
+
+    amplitude: float = quantity("height of the wave", unit="m", ge=-10, le=10)
+    waves: tuple[Waves, Waves] = quantity("waves along u and v")
+    phase: float = quantity("phase at the corner u = v = 0", unit="deg", default=0.0, ge=-1e4, le=1e4)
 
 
 class Grid(Parameters):
-    """A rectangular cloth of M x N vertices."""
+    """A rectangular cloth of M x N vertices.
 
-    size: tuple[float, float] = quantity("lengths along u and v", unit="m")
-    vertices: tuple[int, int] = quantity("vertices along u and v")
+    [[cloth]]
+    grid = { size = [1.2, 0.8], vertices = [61, 41], center = [0, 0, 0.5], plane = "xz" }
+    """
+
+    size: tuple[Side, Side] = quantity("lengths along u and v", unit="m")
+    vertices: tuple[Count, Count] = quantity(f"vertices along u and v; at most {MAX_GRID_VERTICES:,} in all")
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
     plane: Literal["xy", "xz", "yz"] = quantity(
         "the plane it lies in: u along the first, v along the second", default="xy"
@@ -34,34 +60,34 @@ class Grid(Parameters):
     turn: Vector = quantity("rotation about its centre: axis times angle", unit="deg", default=(0.0, 0.0, 0.0))
     ripples: list[Ripple] = quantity("waves at the start", default=[])
 
-    @field_validator("size")
-    @classmethod
-    def _positive(cls, size: tuple[float, float]) -> tuple[float, float]:
-        if min(size) <= 0.0:
-            raise ValueError("both lengths must be greater than 0")
-        return size
-
     @field_validator("vertices")
     @classmethod
-    def _enough(cls, vertices: tuple[int, int]) -> tuple[int, int]:
-        if min(vertices) < 2:
-            raise ValueError("needs at least 2 along each side")
-        if vertices[0] * vertices[1] > 4_000_000:
-            raise ValueError("at most 4,000,000 vertices in all")
+    def _not_too_many(cls, vertices: tuple[int, int]) -> tuple[int, int]:
+        if vertices[0] * vertices[1] > MAX_GRID_VERTICES:
+            raise ValueError(f"more than {MAX_GRID_VERTICES:,} in all; use fewer, e.g. [51, 51]")
         return vertices
 
 
 class MeshFile(Parameters):
-    """A cloth from a mesh file, placed in the scene."""
+    """A cloth from a mesh file (obj, ply, stl, glb, gltf, off), placed in the scene.
+
+    [[cloth]]
+    mesh = { file = "shirt.obj", scale = 0.01, move = [0, 0, 1] }     # or only: mesh = "shirt.obj"
+    """
 
     file: str = quantity("path, relative to the scene file")
-    scale: float = quantity("factor on its coordinates, e.g. 0.01 for centimetres", default=1.0, gt=0)
+    scale: float = quantity("factor on its coordinates, e.g. 0.01 for centimetres", default=1.0, ge=1e-6, le=1e6)
     move: Vector = quantity("displacement, after scale and turn", unit="m", default=(0.0, 0.0, 0.0))
     turn: Vector = quantity("rotation about the origin: axis times angle", unit="deg", default=(0.0, 0.0, 0.0))
 
 
 class Pin(Parameters):
-    """Vertices that follow a motion, or stay where they are."""
+    """Vertices that follow a motion, or stay where they are: one of where, vertices or box says which.
+
+    [[cloth]]
+    grid = { size = [1, 1], vertices = [51, 51], plane = "xz" }
+    pins = [{ where = "top", every = 5 }, { box = [[-0.1, -0.1, -0.6], [0.1, 0.1, -0.4]] }]
+    """
 
     where: Literal["corners", "left", "right", "bottom", "top", "center"] | None = quantity(
         "part of a grid: left and right are the ends of u, bottom and top those of v", default=None
@@ -73,44 +99,59 @@ class Pin(Parameters):
 
     @model_validator(mode="after")
     def _one_choice(self) -> Pin:
-        if sum(choice is not None for choice in (self.where, self.vertices, self.box)) != 1:
-            raise ValueError("give one of where, vertices or box")
+        _exactly_one(self, "where", "vertices", "box")
         return self
 
 
 class Cloth(Parameters):
-    """One piece of cloth."""
+    """One piece of cloth: a grid or a mesh.
+
+    [[cloth]]
+    grid = { size = [1, 1], vertices = [51, 51], center = [0, 0, 0.5] }
+    fabric = "silk"
+    pins = [{ where = "corners" }]
+    """
 
     grid: Grid | None = quantity("a rectangular cloth", default=None)
-    mesh: str | MeshFile | None = quantity("a mesh file, or a table with its placement", default=None)
-    fabric: str | Fabric = quantity("a preset's name, or a table of measured values", default="cotton")
+    mesh: NameOr[MeshFile] | None = quantity("a mesh file, or a table with its placement", default=None)
+    fabric: NameOr[Fabric] = quantity("a preset's name, or a table of measured values", default="cotton")
     pins: list[Pin] = quantity("vertices that are held", default=[])
     velocity: Vector = quantity("velocity at the start", unit="m/s", default=(0.0, 0.0, 0.0))
     contact_distance: float | None = quantity(
         "distance kept to bodies; by default the thickness or 0.2 of the mean edge, whichever is larger",
         unit="m",
         default=None,
-        gt=0,
+        ge=1e-6,
+        le=1,
     )
 
     @field_validator("fabric")
     @classmethod
     def _known_fabric(cls, fabric: str | Fabric) -> str | Fabric:
-        if isinstance(fabric, str):
-            load_fabric(fabric)
+        try:
+            if isinstance(fabric, str):
+                load_fabric(fabric)
+        except WeftError as error:
+            raise problem_at(str(error)) from None
         return fabric
 
     @model_validator(mode="after")
     def _one_source(self) -> Cloth:
-        if (self.grid is None) == (self.mesh is None):
-            raise ValueError("give either grid or mesh")
-        if self.grid is None and any(pin.where for pin in self.pins):
-            raise ValueError("pins.where needs a grid; use vertices or box for a mesh")
+        _exactly_one(self, "grid", "mesh")
+        for k, pin in enumerate(self.pins):
+            if self.grid is None and pin.where is not None:
+                raise problem_at("is for a grid; use vertices or box for a mesh", "pins", k, "where")
         return self
 
 
 class Collider(Parameters):
-    """A body that cloth collides with: one shape, at rest or moving."""
+    """A body that cloth collides with: one shape, at rest or moving.
+
+    [[collider]]
+    sphere = { radius = 0.1, center = [0, 0, 0.1] }
+    friction = 0.5
+    motion.keyframes = [{ time = 0 }, { time = 1, move = [0, 0, 0.2] }]
+    """
 
     plane: Plane | None = quantity("a half space", default=None)
     box: Box | None = quantity("a box", default=None)
@@ -123,10 +164,10 @@ class Collider(Parameters):
 
     @model_validator(mode="after")
     def _one_shape(self) -> Collider:
-        if sum(getattr(self, kind) is not None for kind in ("plane", "box", "sphere", "capsule", "cylinder")) != 1:
-            raise ValueError("give one of plane, box, sphere, capsule or cylinder")
-        if self.motion and any(frame.scale != (1.0, 1.0, 1.0) for frame in self.motion.keyframes):
-            raise ValueError("motion.keyframes.scale is for pins; a collider keeps its size")
+        _exactly_one(self, *SHAPES)
+        for k, frame in enumerate(self.motion.keyframes if self.motion else []):
+            if frame.scale != (1.0, 1.0, 1.0):
+                raise problem_at("is for pins; a collider keeps its size", "motion", "keyframes", k, "scale")
         return self
 
     @property
@@ -137,13 +178,24 @@ class Collider(Parameters):
 
 
 class Scene(Parameters):
-    """What is simulated."""
+    """What is simulated: a TOML file, in SI units with z up. Its own keys come first, its tables after them.
 
-    name: str = quantity("name, also of the default output folder")
+    duration = 1.0
+    fps = 60
+
+    [[cloth]]
+    grid = { size = [0.4, 0.4], vertices = [31, 31], center = [0, 0, 0.3] }
+    fabric = "silk"
+
+    [[collider]]
+    plane = { normal = [0, 0, 1] }
+    """
+
+    name: str = quantity("name, also of the output folder out/NAME; a file without it goes by its own", default="scene")
     description: str = quantity("one line for `weft scenes`", default="")
-    duration: float = quantity("simulated time", unit="s", default=2.0, gt=0, le=36000)
-    fps: float = quantity("recorded frames per second", unit="1/s", default=60.0, gt=0, le=10000)
-    method: str | Method = quantity("a method's name, or a table of parts", default="engine")
+    duration: float = quantity("simulated time", unit="s", default=2.0, ge=1e-4, le=36000)
+    fps: float = quantity("recorded frames per second", unit="1/s", default=60.0, ge=0.1, le=10000)
+    method: NameOr[Method] = quantity("a method's name, or a table of parts", default="engine")
     steps_per_frame: int | None = quantity(
         "steps in one frame; the method's choice where absent", default=None, ge=1, le=100000
     )
@@ -153,27 +205,32 @@ class Scene(Parameters):
     wind: Wind = quantity("moving air", default_factory=Wind)
     record: list[Literal["velocities"]] = quantity("what is recorded besides positions", default=[])
     folder: str = Field(default=".", exclude=True, description="where relative paths start; the scene file's folder")
+    source: str = Field(default="scene", exclude=True, description="where it comes from; errors start with it")
 
     @field_validator("name")
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not name or any(c in '/\\:*?"<>|' or not c.isprintable() for c in name) or name.startswith("."):
-            raise ValueError("must be a plain name, without path separators")
+            raise ValueError(f"{name!r} cannot name a folder; use letters, digits, - and _")
+        if len(name) > MAX_NAME:
+            raise ValueError(f"longer than {MAX_NAME} characters")
         return name
+
+    @field_validator("record")
+    @classmethod
+    def _once_each(cls, record: list[str]) -> list[str]:
+        if len(set(record)) < len(record):
+            raise ValueError("names the same array twice")
+        return record
 
     @field_validator("method")
     @classmethod
     def _known_method(cls, method: str | Method) -> str | Method:
-        from weft.errors import WeftError, nearest
-
         try:
-            if isinstance(method, str) and method not in METHODS:
-                raise ValueError(f"unknown method{nearest(method, METHODS)}")
-            if isinstance(method, Method):
-                for kind in PARTS:
-                    part_choice(getattr(method, kind), kind)
+            if isinstance(method, str):
+                load_method(method)
         except WeftError as error:
-            raise ValueError(str(error)) from None
+            raise problem_at(str(error)) from None
         return method
 
     @property

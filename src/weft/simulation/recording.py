@@ -15,20 +15,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 import weft
-from weft.arrays import Ints
+from weft.arrays import Ints, as_indices
 from weft.errors import WeftError
 from weft.parameters import check
 from weft.scene.schema import Scene
-from weft.simulation.simulation import Frame, Simulation, State
+
+if TYPE_CHECKING:  # a recording is opened and refused without numba
+    from weft.simulation.simulation import Frame, Simulation, State
 
 META, TRIANGLES, CERTIFICATE = "meta.json", "triangles.npy", "certificate.jsonl"
 KEPT_CHECKPOINTS = 2
@@ -53,8 +55,11 @@ class Recording:
             self.meta: dict[str, Any] = json.loads((self.path / META).read_text(encoding="utf-8"))
             self.n_vertices = int(self.meta["n_vertices"])
             self.fps = float(self.meta["fps"])
-            self._scene_values: dict[str, Any] = self.meta["scene"]
-        except (ValueError, KeyError, TypeError):
+            self._scene_values: dict[str, Any] = dict(self.meta["scene"])
+            owned = sum(int(cloth["n_vertices"]) for cloth in self.meta["cloth"])
+            if not 0 < self.n_vertices == owned or not 0.0 < self.fps < np.inf:
+                raise ValueError
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise WeftError(f"{self.path / META}: damaged; run the scene again") from None
 
     def __len__(self) -> int:
@@ -84,10 +89,9 @@ class Recording:
     def triangles(self) -> Ints:
         """(m, 3) int32"""
         try:
-            triangles: Ints = np.load(self.path / TRIANGLES)
-        except (OSError, ValueError):
+            return as_indices(np.load(self.path / TRIANGLES), self.n_vertices)
+        except (OSError, ValueError, EOFError, WeftError):
             raise WeftError(f"{self.path / TRIANGLES}: missing or damaged; run the scene again") from None
-        return triangles
 
     @property
     def certificates(self) -> list[dict[str, Any]]:
@@ -97,8 +101,9 @@ class Recording:
     @cached_property
     def scene(self) -> Scene:
         """The scene that was run, with every override."""
-        values = {**self._scene_values, "folder": self.meta.get("folder", ".")}
-        scene: Scene = check(Scene, values, f"{self.path / META}: scene")
+        source = f"{self.path / META}: scene"
+        values = {**self._scene_values, "folder": self.meta.get("folder", "."), "source": source}
+        scene: Scene = check(Scene, values, source)
         return scene
 
 
@@ -228,6 +233,8 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
 
 
 def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
+    from weft.simulation.simulation import State
+
     try:
         with np.load(path) as data:
             state = State(data["positions"], data["velocities"], data["impulses"], int(data["step"]))
@@ -253,10 +260,18 @@ def _write_whole(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def open_recorder(path: Path, simulation: Simulation, *, overwrite: bool = False, resume: bool = False) -> Recorder:
-    """Make, clear or take up the folder `path` for `simulation`."""
-    if path.exists() and not path.is_dir():
-        raise WeftError(f"{path}: is a file; choose another folder with -o")
+def output_folder(scene: Scene, output: Path | str | None) -> Path:
+    """Where a run of `scene` is recorded."""
+    return Path(output) if output is not None else Path("out") / scene.name
+
+
+def refuse_folder(path: Path, *, overwrite: bool = False, resume: bool = False) -> None:
+    """Say so where a run may not write to `path`, without touching it."""
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise WeftError(f"{path}: {there} is a file; choose another folder with -o")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise WeftError(f"{path}: {there} cannot be written; choose another folder with -o")
     used = path.exists() and any(path.iterdir())
     ours = (path / META).exists() or (path / ".lock").exists()
     if used and not ours:
@@ -265,18 +280,25 @@ def open_recorder(path: Path, simulation: Simulation, *, overwrite: bool = False
         raise WeftError(
             f"{path}: holds a recording already; add --resume to go on with it or --overwrite to replace it"
         )
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        lock = _lock(path)
-        recorder = Recorder(path, simulation, lock)
-        if resume and (path / META).exists():
-            _refuse_other_scene(path, simulation.scene)
-            recorder.resume()
-        else:
-            _clear(path)
-            recorder.start()
-    except OSError as error:
-        raise WeftError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def open_recorder(path: Path, simulation: Simulation, *, overwrite: bool = False, resume: bool = False) -> Recorder:
+    """Make, clear or take up the folder `path` for `simulation`."""
+    refuse_folder(path, overwrite=overwrite, resume=resume)
+    with ExitStack() as on_failure:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            recorder = Recorder(path, simulation, _lock(path))
+            on_failure.callback(recorder.close)
+            if resume and (path / META).exists():
+                _refuse_other_scene(path, simulation.scene)
+                recorder.resume()
+            else:
+                _clear(path)
+                recorder.start()
+        except OSError as error:
+            raise WeftError(f"{path}: cannot be written ({error.strerror})") from None
+        on_failure.pop_all()
     return recorder
 
 
@@ -290,6 +312,7 @@ def _lock(path: Path) -> IO[str]:
     except ImportError:  # not on Windows: there a second run is not noticed
         pass
     except OSError:
+        lock.close()
         raise WeftError(f"{path}: another run is writing to it; wait for it or choose another folder with -o") from None
     return lock
 

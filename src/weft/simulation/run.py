@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, islice
 from pathlib import Path
 
+from weft.errors import WeftError
 from weft.scene.files import load_scene
 from weft.scene.schema import Scene
-from weft.simulation.recording import Recording, open_recorder
+from weft.simulation.recording import META, Recording, open_recorder, output_folder, refuse_folder
 from weft.simulation.simulation import Frame, Simulation
 
 
@@ -31,11 +33,18 @@ def run(
     """
     if not isinstance(scene, Scene):
         scene = load_scene(scene)
-    path = Path(output) if output is not None else Path("out") / scene.name
+    path = output_folder(scene, output)
+    refuse_folder(path, overwrite=overwrite, resume=resume)
     simulation = Simulation(scene)
+    resumes = resume and (path / META).exists()
+    # A scene that cannot be stepped fails here, before a folder is made or an old recording replaced.
+    try:
+        first = [] if resumes else list(islice(simulation.frames(), 2))
+    except WeftError as error:
+        raise WeftError(f"{scene.source}: {error}") from None
     recorder = open_recorder(path, simulation, overwrite=overwrite, resume=resume)
     try:
-        for frame in simulation.frames(resumed=simulation.state.step > 0):
+        for frame in chain(first, simulation.frames(resumed=simulation.state.step > 0)):
             recorder.append(frame)
             if on_frame is not None:
                 on_frame(frame)
