@@ -9,12 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.oracles.dense_system import implicit_matrix, random_projectors, random_system, solve_constrained
+from tests.oracles.dense_system import (
+    implicit_matrix,
+    random_projectors,
+    random_system,
+    solve_constrained,
+    spring_matrix,
+)
 
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import build_constraints
 from weft.linear.pcg import build_work, solve_filtered, update_residual
-from weft.linear.springs import no_springs
+from weft.linear.springs import build_springs, no_springs
 
 DT = 0.02
 
@@ -28,18 +34,29 @@ class System:
         self.matrix = build_matrix(pairs, n)
         update_implicit_matrix(np.zeros((n, 3)), masses, extra, stiffness, damping, DT, self.matrix, np.zeros((n, 3)))
         self.dense = implicit_matrix(masses, pairs, stiffness, damping, extra, DT)
+        self.springs = no_springs(n)
         self.b = rng.normal(size=(n, 3))
+
+    def add_springs(self, rng, m):
+        """Contacts of four vertices, some of weight 0 where a vertex is not free to move."""
+        vertices = np.stack([rng.permutation(self.n)[:4] for _ in range(m)]).astype(np.int32)
+        weights = rng.normal(size=(m, 4)) * rng.choice([0.0, 1.0], size=(m, 4), p=[0.2, 0.8])
+        roots = rng.normal(size=(m, 3, 3))
+        blocks = roots @ roots.transpose(0, 2, 1)
+        self.springs = build_springs(vertices, weights, blocks, self.n)
+        self.dense += spring_matrix(vertices, weights, blocks, self.n)
 
     def solve(self, filters, start, tolerance=1e-13, max_iterations=10_000):
         x = start.copy()
         iterations, residual = solve_filtered(
-            self.matrix, no_springs(self.n), self.b, filters, tolerance, max_iterations, build_work(self.n), x
+            self.matrix, self.springs, self.b, filters, tolerance, max_iterations, build_work(self.n), x
         )
         return x, iterations, residual
 
     def free_residual(self, filters, x):
         """Residual in the free directions relative to the right-hand side, in the norm of the preconditioner."""
-        inverse = np.linalg.inv(self.matrix.diagonal)
+        diagonal = self.dense.reshape(self.n, 3, self.n, 3)[np.arange(self.n), :, np.arange(self.n), :]
+        inverse = np.linalg.inv(diagonal)
         rest = np.einsum("nij,nj->ni", filters, self.b - (self.dense @ x.ravel()).reshape(-1, 3))
         right = np.einsum("nij,nj->ni", filters, self.b)
         return np.sqrt(np.einsum("ni,nij,nj", rest, inverse, rest) / np.einsum("ni,nij,nj", right, inverse, right))
@@ -67,6 +84,19 @@ def test_constrained_system_is_the_reduced_dense_solution(rng, n, n_pairs):
     z = prescribed(rng, filters)
     x, _, _ = system.solve(filters, z)
     np.testing.assert_allclose(x, solve_constrained(system.dense, system.b, filters, z), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("m", [1, 40])
+def test_contact_springs_add_to_the_matrix(rng, m):
+    system = System(rng, 60, 150)
+    system.add_springs(rng, m)
+    filters = random_projectors(rng, np.arange(60) % 4)
+    z = prescribed(rng, filters)
+    x, _, _ = system.solve(filters, z)
+    np.testing.assert_allclose(x, solve_constrained(system.dense, system.b, filters, z), rtol=1e-8, atol=1e-10)
+    out = np.full((60, 3), np.nan)
+    update_residual(system.matrix, system.springs, x, system.b, out)
+    np.testing.assert_allclose(out.ravel(), system.dense @ x.ravel() - system.b.ravel(), atol=1e-11)
 
 
 def test_guess_in_the_free_directions_changes_the_way_not_the_answer(rng):
@@ -114,6 +144,7 @@ def test_nothing_to_do_for_a_right_hand_side_of_zero(rng):
 def test_tolerance_is_honoured(rng, tolerance):
     """The residual, measured densely, is what was asked for and what is reported."""
     system = System(rng, 80, 240)
+    system.add_springs(rng, 20)
     filters = random_projectors(rng, rng.integers(0, 4, 80))
     x, _, reported = system.solve(filters, np.zeros((80, 3)), tolerance)
     assert reported <= tolerance
@@ -152,7 +183,7 @@ def test_residual_is_a_times_x_minus_b(rng):
 
 THREADS = """
 import hashlib, numpy as np
-from tests.linear.test_pcg import System, no_springs, prescribed, update_residual
+from tests.linear.test_pcg import System, prescribed, update_residual
 from tests.oracles.dense_system import random_projectors
 from weft.jit import set_threads
 seen = set()
@@ -160,10 +191,11 @@ for threads in (1, 2, 3):
     set_threads(threads)
     rng = np.random.default_rng(5)
     system = System(rng, 301, 1200)
+    system.add_springs(rng, 100)
     filters = random_projectors(rng, rng.integers(0, 4, 301))
     x, iterations, residual = system.solve(filters, prescribed(rng, filters), 1e-10)
     rest = np.empty_like(x)
-    update_residual(system.matrix, no_springs(len(x)), x, system.b, rest)
+    update_residual(system.matrix, system.springs, x, system.b, rest)
     parts = (system.matrix.diagonal, system.matrix.off_diagonal, x, rest, np.array([iterations, residual]))
     seen.add(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
 print(len(seen))

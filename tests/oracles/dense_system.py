@@ -26,6 +26,16 @@ def block_diagonal(blocks):
     return matrix.reshape(3 * n, 3 * n)
 
 
+def spring_matrix(vertices, weights, blocks, n):
+    """(3n, 3n): the sum of (w w^T) (x) B over contacts of four vertices."""
+    matrix = np.zeros((n, 3, n, 3))
+    for row, w, block in zip(vertices, weights, blocks, strict=True):
+        for i, wi in zip(row, w, strict=True):
+            for j, wj in zip(row, w, strict=True):
+                matrix[i, :, j, :] += wi * wj * block
+    return matrix.reshape(3 * n, 3 * n)
+
+
 def implicit_matrix(masses, pairs, stiffness, damping, extra, dt):
     """M + dt (D + extra) + dt^2 K of Baraff and Witkin."""
     n = len(masses)
