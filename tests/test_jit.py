@@ -13,12 +13,12 @@ def test_cache_folder_follows_the_kernel_sources(monkeypatch, tmp_path):
     package = tmp_path / "weft"
     package.mkdir()
     (package / "plain.py").write_text("x = 1\n")
-    (package / "kernels.py").write_text("from weft.jit import kernel\n")
+    (package / "kernels.py").write_text("@kernel\n")
     monkeypatch.setattr(jit, "__file__", str(package / "jit.py"))
     before = jit._source_hash()
     (package / "plain.py").write_text("x = 2\n")
     assert jit._source_hash() == before
-    (package / "kernels.py").write_text("from weft.jit import kernel  # edited\n")
+    (package / "kernels.py").write_text("@kernel  # edited\n")
     assert jit._source_hash() != before
 
 

@@ -82,7 +82,7 @@ def _source_hash() -> str:
     digest = hashlib.sha256(f"{sys.version_info[:3]} {numba.__version__}".encode())
     for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
-        if b"weft.jit" in text:
+        if b"@kernel" in text:
             digest.update(str(path.relative_to(package)).encode() + b"\0" + text)
     return digest.hexdigest()[:16]
 

@@ -6,6 +6,7 @@ square-free polynomial in an open interval (i / 2^k, (i + 1) / 2^k) that can be 
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -165,7 +166,7 @@ class Root:
 
 def _variations(coefficients: list[int]) -> int:
     signs = [s for s in map(sign, coefficients) if s]
-    return sum(a != b for a, b in zip(signs, signs[1:], strict=False))
+    return sum(a != b for a, b in itertools.pairwise(signs))
 
 
 def roots_in_unit_interval(p: Polynomial) -> list[Root]:

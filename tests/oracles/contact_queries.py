@@ -121,7 +121,9 @@ def edge_through_edge(rng: np.random.Generator, n: int, kind: str) -> Moment:
 def no_motion(rng: np.random.Generator, n: int, kind: str) -> Moment:
     inner = rng.integers(1, 4, size=n)[:, None, None]
     x = np.where(
-        inner == 3, _touching(rng, n, kind, 3), np.where(inner == 2, _touching(rng, n, kind, 2), _touching(rng, n, kind, 1))
+        inner == 3,
+        _touching(rng, n, kind, 3),
+        np.where(inner == 2, _touching(rng, n, kind, 2), _touching(rng, n, kind, 1)),
     )
     return Moment(x, np.zeros((n, 4, 3), np.int64), np.zeros(n, np.int64))
 

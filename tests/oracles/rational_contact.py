@@ -15,7 +15,6 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-
 from tests.oracles.algebraic import Polynomial, Root, add, multiply, negate, roots_in_unit_interval, trimmed
 
 Vector = tuple[Polynomial, Polynomial, Polynomial]

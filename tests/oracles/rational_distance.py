@@ -72,8 +72,6 @@ def distance_sq(x: npt.ArrayLike, kind: str) -> Fraction:
 def distance_sq_at(x_t0: npt.ArrayLike, x_t1: npt.ArrayLike, t: Fraction, kind: str) -> Fraction:
     """Squared distance at the exact time t of a linear motion."""
     start, end = as_points(x_t0), as_points(x_t1)
-    moved = [
-        tuple(a + t * (b - a) for a, b in zip(p0, p1, strict=True)) for p0, p1 in zip(start, end, strict=True)
-    ]
+    moved = [tuple(a + t * (b - a) for a, b in zip(p0, p1, strict=True)) for p0, p1 in zip(start, end, strict=True)]
     p, a, b, c = moved
     return point_triangle_sq(p, a, b, c) if kind == "vertex-triangle" else edge_edge_sq(p, a, b, c)

@@ -133,7 +133,7 @@ def _update_nodes(boxes: Floats, nodes_out: Floats) -> None:
 
 @kernel
 def _boxes_meet(boxes_a: Floats, a: int, boxes_b: Floats, b: int) -> bool:
-    return (
+    return bool(
         boxes_a[a, 0] <= boxes_b[b, 3]
         and boxes_b[b, 0] <= boxes_a[a, 3]
         and boxes_a[a, 1] <= boxes_b[b, 4]

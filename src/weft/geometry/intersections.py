@@ -326,14 +326,14 @@ def _has_separating_direction(points: Floats) -> bool:
         _side(points, ROWS[5], ROWS[3]),
     )
     normals = (_cross(sides[0], sides[1]), _cross(sides[3], sides[4]))
-    for i in range(2):
-        if _separates(points, normals[i]):
-            return True
-    for i in range(6):
-        if _separates(points, _cross(normals[i // 3], sides[i])):
-            return True
-    for i in range(9):
-        if _separates(points, _cross(sides[i // 3], sides[3 + i % 3])):
+    for k in range(17):
+        if k < 2:
+            direction = normals[k]
+        elif k < 8:
+            direction = _cross(normals[(k - 2) // 3], sides[k - 2])
+        else:
+            direction = _cross(sides[(k - 8) // 3], sides[3 + (k - 8) % 3])
+        if _separates(points, direction):
             return True
     return False
 

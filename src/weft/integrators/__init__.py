@@ -6,12 +6,14 @@ constraints, as often as contacts need, and reports the impulse that the constra
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from weft.arrays import Floats, Ints
-from weft.linear.constraints import Constraints
 from weft.parameters import Parameters
 from weft.registry import Family
+
+if TYPE_CHECKING:  # it holds kernels, and naming the members of a family must not load numba
+    from weft.linear.constraints import Constraints
 
 
 class Dynamics(NamedTuple):
@@ -37,6 +39,9 @@ class Integrator(Protocol):
     Parameters: ClassVar[type[Parameters]]
     needs_jacobians: ClassVar[bool]
     """False where `stiffness` and `damping` of the dynamics are not read"""
+
+    solves_springs: ClassVar[bool]
+    """True where contacts that couple several vertices are part of the system"""
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: Any = None) -> None: ...
 

@@ -30,6 +30,7 @@ class ImplicitEuler:
     """Backward Euler with one linear solve a step (Baraff and Witkin 1998), by filtered conjugate gradients."""
 
     Parameters = ImplicitEulerParameters
+    solves_springs = True
     needs_jacobians = True
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: ImplicitEulerParameters | None = None) -> None:
@@ -57,10 +58,10 @@ class ImplicitEuler:
         np.add(self._diagonal, constraints.drag, out=self._matrix.diagonal)
         p = self.parameters
         iterations, _ = solve_filtered(
-            self._matrix, right, constraints.filters, p.tolerance, p.max_iterations, self._work, dv
+            self._matrix, constraints.springs, right, constraints.filters, p.tolerance, p.max_iterations, self._work, dv
         )
         self.iterations += iterations
         self._guess = dv.copy()
         impulse = np.empty_like(dv)
-        update_residual(self._matrix, dv, right, impulse)
+        update_residual(self._matrix, constraints.springs, dv, right, impulse)
         return dv, impulse

@@ -26,6 +26,7 @@ class SymplecticEuler:
     """Explicit Euler with the new velocity in the position update; needs small steps."""
 
     Parameters = SymplecticEulerParameters
+    solves_springs = False
     needs_jacobians = True  # for the stability limit
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: SymplecticEulerParameters | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.arrays import Floats
+from weft.linear.springs import Springs, no_springs
 
 
 class Constraints(NamedTuple):
@@ -20,8 +21,12 @@ class Constraints(NamedTuple):
     """(n, 3, 3) friction: the impulse is -drag times the change of velocity, plus `impulses` [kg]"""
     impulses: Floats
     """(n, 3) impulses given from outside [N s]"""
+    springs: Springs
+    """contacts that couple several vertices; their impulse is -(w w^T) (x) B times the change of velocity"""
 
 
 def build_constraints(n: int) -> Constraints:
     """No constraint on any of `n` vertices."""
-    return Constraints(np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)))
+    return Constraints(
+        np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)), no_springs(n)
+    )

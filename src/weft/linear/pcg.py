@@ -1,9 +1,9 @@
 """Preconditioned conjugate gradients on 3 x 3 blocks, with filtered constraints.
 
 D. Baraff, A. Witkin, "Large steps in cloth simulation", SIGGRAPH 1998, section 5: each vertex has a filter S_i, the
-projector on the directions in which it is free, and a prescribed change z_i in the others. We solve for y in
-S A S y = S (b - A z) and return S y + z (the form of Ascher and Boxerman, 2003, which drops no part of z in the
-preconditioner as the original does).
+projector on the directions in which it is free, and a prescribed change z_i in the others. With A the block matrix plus
+the springs of contacts, we solve for y in S A S y = S (b - A z) and return S y + z (the form of Ascher and Boxerman,
+2003, which drops no part of z in the preconditioner as the original does).
 
 Sums run over a fixed number of chunks, merged in order: bitwise the same for any number of threads.
 """
@@ -17,6 +17,7 @@ import numpy as np
 from weft.arrays import Floats
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
+from weft.linear.springs import Springs, spring_block, tension_at, update_tension
 
 CHUNKS = 32
 
@@ -48,8 +49,8 @@ def _ordered_sum(values: Floats) -> float:
 
 
 @kernel
-def _product_row(matrix: BlockMatrix, x: Floats, i: int) -> tuple[float, float, float]:
-    """Row i of A x."""
+def _product_row(matrix: BlockMatrix, springs: Springs, x: Floats, i: int) -> tuple[float, float, float]:
+    """Row i of A x; the tension of the springs must be up to date for x."""
     d, o = matrix.diagonal, matrix.off_diagonal
     y0 = d[i, 0, 0] * x[i, 0] + d[i, 0, 1] * x[i, 1] + d[i, 0, 2] * x[i, 2]
     y1 = d[i, 1, 0] * x[i, 0] + d[i, 1, 1] * x[i, 1] + d[i, 1, 2] * x[i, 2]
@@ -60,7 +61,8 @@ def _product_row(matrix: BlockMatrix, x: Floats, i: int) -> tuple[float, float, 
         y0 += o[b, 0, 0] * x0 + o[b, 0, 1] * x1 + o[b, 0, 2] * x2
         y1 += o[b, 1, 0] * x0 + o[b, 1, 1] * x1 + o[b, 1, 2] * x2
         y2 += o[b, 2, 0] * x0 + o[b, 2, 1] * x1 + o[b, 2, 2] * x2
-    return y0, y1, y2
+    t0, t1, t2 = tension_at(springs, i)
+    return y0 + t0, y1 + t1, y2 + t2
 
 
 @kernel
@@ -73,23 +75,25 @@ def _block_times(blocks: Floats, i: int, x0: float, x1: float, x2: float) -> tup
 
 
 @kernel
-def _invert_block(a: Floats, i: int, inverse_out: Floats) -> None:
-    """Overwrite the inverse of the symmetric block a[i] by its cofactors."""
-    c00 = a[i, 1, 1] * a[i, 2, 2] - a[i, 1, 2] * a[i, 2, 1]
-    c01 = a[i, 1, 2] * a[i, 2, 0] - a[i, 1, 0] * a[i, 2, 2]
-    c02 = a[i, 1, 0] * a[i, 2, 1] - a[i, 1, 1] * a[i, 2, 0]
-    inv_det = 1.0 / (a[i, 0, 0] * c00 + a[i, 0, 1] * c01 + a[i, 0, 2] * c02)
+def _invert_block(a: Floats, springs: Springs, i: int, inverse_out: Floats) -> None:
+    """Overwrite the inverse of the symmetric diagonal block of row i by its cofactors."""
+    a00, a01 = a[i, 0, 0] + spring_block(springs, i, 0, 0), a[i, 0, 1] + spring_block(springs, i, 0, 1)
+    a02, a11 = a[i, 0, 2] + spring_block(springs, i, 0, 2), a[i, 1, 1] + spring_block(springs, i, 1, 1)
+    a12, a22 = a[i, 1, 2] + spring_block(springs, i, 1, 2), a[i, 2, 2] + spring_block(springs, i, 2, 2)
+    c00, c01, c02 = a11 * a22 - a12 * a12, a12 * a02 - a01 * a22, a01 * a12 - a11 * a02
+    inv_det = 1.0 / (a00 * c00 + a01 * c01 + a02 * c02)
     inverse_out[i, 0, 0] = c00 * inv_det
     inverse_out[i, 0, 1] = inverse_out[i, 1, 0] = c01 * inv_det
     inverse_out[i, 0, 2] = inverse_out[i, 2, 0] = c02 * inv_det
-    inverse_out[i, 1, 1] = (a[i, 0, 0] * a[i, 2, 2] - a[i, 0, 2] * a[i, 2, 0]) * inv_det
-    inverse_out[i, 1, 2] = inverse_out[i, 2, 1] = (a[i, 0, 2] * a[i, 1, 0] - a[i, 0, 0] * a[i, 1, 2]) * inv_det
-    inverse_out[i, 2, 2] = (a[i, 0, 0] * a[i, 1, 1] - a[i, 0, 1] * a[i, 1, 0]) * inv_det
+    inverse_out[i, 1, 1] = (a00 * a22 - a02 * a02) * inv_det
+    inverse_out[i, 1, 2] = inverse_out[i, 2, 1] = (a02 * a01 - a00 * a12) * inv_det
+    inverse_out[i, 2, 2] = (a00 * a11 - a01 * a01) * inv_det
 
 
 @kernel(parallel=True)
 def solve_filtered(
     matrix: BlockMatrix,
+    springs: Springs,
     b: Floats,
     filters: Floats,
     tolerance: float,
@@ -102,13 +106,16 @@ def solve_filtered(
     `x_inout` starts as z plus any guess in the free directions. `filters` (n, 3, 3) are the projectors S. Returns
     the iterations and the residual relative to the right-hand side, both in the norm of the preconditioner.
     """
-    n = len(b)
+    n, m = len(b), len(springs.vertices)
     r, p, q, z, inverse, partial = work
+    for chunk in prange(CHUNKS):
+        for c in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+            update_tension(springs, x_inout, c)
     for chunk in prange(CHUNKS):
         first = bound = 0.0
         for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            _invert_block(matrix.diagonal, i, inverse)
-            y0, y1, y2 = _product_row(matrix, x_inout, i)
+            _invert_block(matrix.diagonal, springs, i, inverse)
+            y0, y1, y2 = _product_row(matrix, springs, x_inout, i)
             r[i, 0], r[i, 1], r[i, 2] = _block_times(filters, i, b[i, 0] - y0, b[i, 1] - y1, b[i, 2] - y2)
             z0, z1, z2 = _block_times(inverse, i, r[i, 0], r[i, 1], r[i, 2])
             p[i, 0], p[i, 1], p[i, 2] = _block_times(filters, i, z0, z1, z2)
@@ -124,10 +131,14 @@ def solve_filtered(
     iteration = 0
     while rho > goal and rho > 0.0 and iteration < max_iterations:
         iteration += 1
+        if m > 0:
+            for chunk in prange(CHUNKS):
+                for c in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+                    update_tension(springs, p, c)
         for chunk in prange(CHUNKS):
             curvature = 0.0
             for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-                y0, y1, y2 = _product_row(matrix, p, i)
+                y0, y1, y2 = _product_row(matrix, springs, p, i)
                 q[i, 0], q[i, 1], q[i, 2] = _block_times(filters, i, y0, y1, y2)
                 curvature += p[i, 0] * q[i, 0] + p[i, 1] * q[i, 1] + p[i, 2] * q[i, 2]
             partial[0, chunk] = curvature
@@ -153,8 +164,10 @@ def solve_filtered(
 
 
 @kernel(parallel=True)
-def update_residual(matrix: BlockMatrix, x: Floats, b: Floats, residual_out: Floats) -> None:
+def update_residual(matrix: BlockMatrix, springs: Springs, x: Floats, b: Floats, residual_out: Floats) -> None:
     """Overwrite `residual_out` with A x - b: what the constraints contributed."""
+    for c in prange(len(springs.vertices)):
+        update_tension(springs, x, c)
     for i in prange(len(b)):
-        y0, y1, y2 = _product_row(matrix, x, i)
+        y0, y1, y2 = _product_row(matrix, springs, x, i)
         residual_out[i, 0], residual_out[i, 1], residual_out[i, 2] = y0 - b[i, 0], y1 - b[i, 1], y2 - b[i, 2]

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationInfo, field_validator
 
+from weft.collision.broad import BROAD_PHASES
 from weft.collision.response import RESPONSES
 from weft.errors import WeftError, nearest
 from weft.explain import problem_at
@@ -18,7 +19,7 @@ from weft.integrators import INTEGRATORS
 from weft.models import MODELS
 from weft.parameters import NameOr, Parameters, check_inside, quantity
 
-PARTS = {"model": MODELS, "integrator": INTEGRATORS, "response": RESPONSES}
+PARTS = {"model": MODELS, "integrator": INTEGRATORS, "broad": BROAD_PHASES, "response": RESPONSES}
 
 Part = NameOr[dict[str, Any]]
 
@@ -48,7 +49,8 @@ class Method(Parameters):
     description: str = quantity("what it is for, and its paper", default="given in the scene")
     model: Part = quantity("cloth model", default="mass_spring")
     integrator: Part = quantity("time integrator", default="implicit_euler")
-    response: Part = quantity("what is done about contacts", default="contact_filter")
+    broad: Part = quantity("broad phase of collision detection", default="linear_tree")
+    response: Part = quantity("what is done about contacts", default="dividing_planes")
     steps_per_frame: int = quantity("steps in one frame", default=2, ge=1, le=100000)
 
     @field_validator(*PARTS)
@@ -66,12 +68,13 @@ class Method(Parameters):
 
 METHODS = {
     "engine": Method(
-        description="the default: implicit mass-spring cloth with contacts and friction as filtered constraints",
+        description="the default: implicit cloth, contact springs with friction, motion that cannot cross",
         steps_per_frame=2,
     ),
     "provot1995": Method(
         description="Provot's explicit mass-spring cloth (Graphics Interface 1995): small steps, simple and slow",
         integrator="symplectic_euler",
+        response="contact_filter",
         steps_per_frame=100,
     ),
 }

@@ -17,8 +17,9 @@ from weft.errors import WeftError
 AZIMUTH = -62.0
 ELEVATION = 24.0
 FIELD_OF_VIEW = 28.0  # a long lens: verticals stay upright and near folds do not swell
-MARGIN = 0.08
+MARGIN = 0.1
 SMALLEST_DISTANCE = 1e-3  # [m], for a subject without extent
+NEAREST_SHARE = 0.25  # no point of the subject comes nearer, as a share of the distance to its middle
 NEAR_SHARE = 0.01  # the near plane, as a share of the distance to the subject
 
 
@@ -62,7 +63,7 @@ def look_at(
     position: npt.ArrayLike, target: npt.ArrayLike, field_of_view: float = FIELD_OF_VIEW, near: float | None = None
 ) -> Camera:
     """A camera at `position` that looks at `target`, upright."""
-    eye, goal = as_positions([position, target], "camera")
+    eye, goal = _points(position, target, "camera")
     distance = float(np.linalg.norm(goal - eye))
     if distance == 0.0:
         raise WeftError("camera: position and target are the same point")
@@ -75,8 +76,8 @@ class Framing:
     """Finds the nearest place from which a camera, turned a given way, sees every point of every frame.
 
     Include the positions of all frames of an animation, then take the camera once: it does not move while the cloth
-    does. Only four numbers are kept, so a long recording costs no memory, and the fit is exact: on at least one pair
-    of opposite sides some point lies on the margin.
+    does. Only six numbers are kept, so a long recording costs no memory, and the fit is exact: some point lies on
+    the margin, unless the subject would come too near.
 
     Parameters
     ----------
@@ -127,7 +128,9 @@ class Framing:
         plus, minus = self._most
         across = 0.5 * (plus - minus)
         back = float((-0.5 * (plus + minus) / self._slopes).min())
-        middle = float(self._depths.mean())
+        nearest, middle = float(self._depths[0]), float(self._depths.mean())
+        # A long subject end on could come right up to the eye.
+        back = min(back, (nearest - NEAREST_SHARE * middle) / (1.0 - NEAREST_SHARE))
         focus = max(middle - back, SMALLEST_DISTANCE)
         position = np.array([across[0], across[1], middle - focus]) @ self.axes
         return Camera(position, self.axes, self.field_of_view, focus, NEAR_SHARE * focus)
@@ -136,9 +139,17 @@ class Framing:
 def frame_bounds(low: npt.ArrayLike, high: npt.ArrayLike, size: tuple[int, int], **view: float) -> Camera:
     """A camera that sees the box from `low` to `high`; `view` takes the angles and margin of `Framing`."""
     framing = Framing(size, **view)
-    ends = as_positions([low, high], "bounds")
+    ends = _points(low, high, "bounds")
     framing.include([[ends[i, 0], ends[j, 1], ends[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
     return framing.camera()
+
+
+def _points(first: npt.ArrayLike, second: npt.ArrayLike, name: str) -> Floats:
+    """Two points as rows."""
+    rows = [np.atleast_1d(np.asarray(point, np.float64)) for point in (first, second)]
+    if any(row.shape != (3,) for row in rows):
+        raise WeftError(f"{name}: expected two points of three numbers")
+    return as_positions(rows, name)
 
 
 def _angle(field_of_view: float) -> float:

@@ -23,9 +23,9 @@ FABRICS = (
     (0.545, 0.130, 29.0),
     (0.470, 0.085, 262.0),
     (0.730, 0.115, 82.0),
-    (0.600, 0.065, 150.0),
+    (0.640, 0.075, 138.0),
     (0.470, 0.085, 335.0),
-    (0.560, 0.075, 205.0),
+    (0.565, 0.080, 205.0),
 )
 # Bodies stay behind the cloth: stone, slate, sand and clay with little chroma.
 BODIES = ((0.740, 0.012, 80.0), (0.620, 0.020, 250.0), (0.800, 0.030, 85.0), (0.640, 0.035, 45.0))
@@ -91,7 +91,7 @@ def _from_hue(lightness: float, chroma: float, hue: float) -> Colour:
 
 
 def cloth_colours(index: int) -> tuple[Colour, Colour]:
-    """The front and back colours of cloth number `index`: different cloths differ, the back is a pale tone of the front."""
+    """The front and back colours of cloth number `index`. Cloths differ; a back is a pale tone of its front."""
     if index < len(FABRICS):
         lightness, chroma, hue = FABRICS[index]
     else:

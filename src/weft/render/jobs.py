@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 from weft.jit import threads
 
@@ -19,7 +20,7 @@ def run_bands(job: Callable[[int, int], object], n_rows: int, n_bands: int) -> N
     A job writes only what belongs to its own rows, so the result does not depend on the number of threads.
     """
     ends = [band * n_rows // n_bands for band in range(n_bands + 1)]
-    bands = [(first, last) for first, last in zip(ends, ends[1:], strict=False) if first < last]
+    bands = [(first, last) for first, last in pairwise(ends) if first < last]
     workers = min(threads(), len(bands))
     if workers <= 1:
         for first, last in bands:

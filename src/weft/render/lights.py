@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Bools, Floats, Ints
 from weft.jit import kernel
 from weft.render.colours import GOLDEN_ANGLE
-from weft.render.rasteriser import Keys, Triple, rasterise
+from weft.render.jobs import run_bands
+from weft.render.rasteriser import BANDS, Keys, Triple, rasterise
 
 KEY_RESOLUTION = 1152  # texels a side, whole tiles
 SKY_RESOLUTION = 160
@@ -27,12 +28,13 @@ SKY_DIRECTIONS = 28
 SKY_LOWEST = 0.12  # height of the lowest direction: below it shadows grow longer than their map
 HORIZON = 0.4  # how bright the sky is there, if 1 overhead
 LIGHT_SLOPE = 0.045  # tangent of the key light's angular radius
-N_TAPS = 32
-N_SEARCH = N_TAPS // 2  # the search for blockers takes every second tap
-TILE = 16  # texels; also the widest penumbra, so that a tile and its neighbours bound every search
+N_SEARCH = 20  # taps that look for blockers
+FEWEST_TAPS, TAPS_A_TEXEL = 10.0, 4.0  # taps that blur: more for a wider penumbra, lest it show rings
+TILE = 16  # texels; no search reaches farther, so that a tile and its neighbours bound it
+WIDEST = 13.0  # radius of the widest penumbra [texels]
 KEY_BORDER = 2 * TILE + 2  # empty texels around the map: half of them for places beyond it, half for their taps
 SKY_BORDER = 2
-BATCH = 400_000  # vertices projected at a time
+SKY_BANDS = 8
 
 # A point is lifted off its surface before it looks at a light, by texels of the map: what the map holds is up to a
 # texel wrong. The lift counts more the flatter the light strikes, just where the error grows.
@@ -60,7 +62,7 @@ class Sky(NamedTuple):
     heights: Keys
     """both as in LightMaps"""
     weights: Floats
-    """(k, 2): radiance, such that a face turned up under an open sky has irradiance 1; and the share of the sky, 1 / k"""
+    """(k, 2): radiance, such that a face turned up under an open sky has irradiance 1; and share of the sky, 1 / k"""
 
 
 class KeyLight(NamedTuple):
@@ -73,14 +75,15 @@ class KeyLight(NamedTuple):
     """(resolution / TILE, resolution / TILE) float32: the greatest height in a tile and its neighbours [m]"""
 
 
-def _taps(n: int) -> Floats:
-    """`(n, 3)` points spread evenly over the unit disc, on a spiral: x, y and the distance from the middle."""
+def _taps(n: int, step: float) -> Floats:
+    """`(n, 3)` points on a spiral that grows so that each has the same area: x, y and the distance from the middle."""
     i = np.arange(n)
-    radius, angle = np.sqrt((i + 0.5) / n), np.radians(GOLDEN_ANGLE) * i
+    radius, angle = step * np.sqrt(i + 0.5), np.radians(GOLDEN_ANGLE) * i
     return np.stack([radius * np.cos(angle), radius * np.sin(angle), radius], axis=1)
 
 
-TAPS = _taps(N_TAPS)
+SEARCH_TAPS = _taps(N_SEARCH, 1.0 / N_SEARCH**0.5)  # over the unit disc
+TAPS = _taps(64, 1.0)  # the first n of them, divided by sqrt(n), fill the unit disc
 
 
 def light_axes(directions: Floats) -> Floats:
@@ -103,44 +106,57 @@ def sky_directions(n: int) -> Floats:
     return np.stack([level * np.cos(angle), level * np.sin(angle), z], axis=1)
 
 
+@kernel
+def _update_places(x: Floats, is_used: Bools, border: float, k: int, frames_out: Floats, vertices_out: Floats) -> None:
+    """Place all points in the square of direction k, so that the used ones keep off its border.
+
+    Writes the origins u0, v0 into the frame, a whole number of texels, and the points as the rasteriser takes them.
+    """
+    f = frames_out
+    u_low, v_low = math.inf, math.inf
+    for vi in range(len(x)):
+        u = x[vi, 0] * f[k, 0, 0] + x[vi, 1] * f[k, 0, 1] + x[vi, 2] * f[k, 0, 2]
+        v = x[vi, 0] * f[k, 1, 0] + x[vi, 1] * f[k, 1, 1] + x[vi, 2] * f[k, 1, 2]
+        h = x[vi, 0] * f[k, 2, 0] + x[vi, 1] * f[k, 2, 1] + x[vi, 2] * f[k, 2, 2]
+        vertices_out[vi, 0], vertices_out[vi, 1] = u, v
+        vertices_out[vi, 2], vertices_out[vi, 3] = 1.0, h
+        if is_used[vi]:
+            u_low, v_low = min(u_low, u), min(v_low, v)
+    f[k, 0, 3] = border - math.floor(u_low) if u_low < math.inf else border
+    f[k, 1, 3] = border - math.floor(v_low) if v_low < math.inf else border
+    for vi in range(len(x)):
+        vertices_out[vi, 0] += f[k, 0, 3]
+        vertices_out[vi, 1] += f[k, 1, 3]
+
+
 def build_light_maps(directions: Floats, x: Floats, triangles: Ints, resolution: int, border: int) -> LightMaps:
-    """Draw the heights of all triangles towards every direction.
+    """Draw the heights of all triangles towards every direction, with `border` empty texels around them.
 
     The texel size is one of four an octave and the origin a whole number of texels: while the cloth moves a little,
     the map stays where it is and the shadow's edge does not crawl.
     """
-    frames = light_frames(directions, x, triangles, resolution, border)
-    k = len(frames)
-    heights = np.empty((k, resolution, resolution, 1), np.float32)
-    no_ids = np.empty((0, 0, 0), np.int32)
-    middle_of_texel = np.array([[0.5, 0.5]])
-    batch = max(1, BATCH // max(1, len(x)))
-    for first in range(0, k, batch):
-        part = slice(first, min(first + batch, k))
-        vertices = np.ones((part.stop - first, len(x), 4))
-        vertices[:, :, [0, 1, 3]] = _along(frames[part, None, :, :3], x[None, :, None])
-        vertices[:, :, :2] += frames[part, None, :2, 3]
-        rasterise(vertices, triangles, middle_of_texel, 0.5, heights[part], no_ids)
-    return LightMaps(frames, heights.reshape(k, -1))
-
-
-def light_frames(directions: Floats, x: Floats, triangles: Ints, resolution: int, border: int) -> Floats:
-    """The frames of `LightMaps`: wide enough for all triangles, with `border` empty texels around them."""
     axes = light_axes(directions)
-    used = x[np.unique(triangles)] if len(triangles) else np.zeros((1, 3))
+    is_used = np.zeros(len(x), np.bool_)
+    is_used[triangles.ravel()] = True
+    used = x[is_used] if is_used.any() else np.zeros((1, 3))
     extent = max(float(np.linalg.norm(used.max(axis=0) - used.min(axis=0))), 1e-6)
     texel = 2.0 ** (np.ceil(4.0 * np.log2(extent)) / 4.0) / (resolution - 2 * border - 1)
-    frames = np.empty((len(axes), 3, 4))
+    frames = np.zeros((len(axes), 3, 4))
     frames[:, :2, :3] = axes[:, :2] / texel
-    frames[:, :2, 3] = border - np.floor(_along(frames[:, None, :2, :3], used[None, :, None]).min(axis=1))
     frames[:, 2, :3] = axes[:, 2]
     frames[:, 2, 3] = texel
-    return frames
+    heights = np.empty((len(axes), resolution, resolution, 1), np.float32)
+    no_ids = np.empty((0, 0, 0), np.int32)
+    middle_of_texel = np.array([[0.5, 0.5]])
+    n_bands = BANDS if len(axes) == 1 else 1
 
+    def draw_map(k: int) -> None:
+        vertices = np.empty((len(x), 4))
+        _update_places(x, is_used, float(border), k, frames, vertices)
+        rasterise(vertices, triangles, middle_of_texel, 0.5, heights[k], no_ids, n_bands)
 
-def _along(axes: Floats, x: Floats) -> Floats:
-    """The dot product over the last axis. Not a matrix product: those round equal points in unequal ways."""
-    return axes[..., 0] * x[..., 0] + axes[..., 1] * x[..., 1] + axes[..., 2] * x[..., 2]
+    run_bands(lambda k, _: draw_map(k), len(axes), len(axes))
+    return LightMaps(frames, heights.reshape(len(axes), -1))
 
 
 def build_key_light(direction: Floats, x: Floats, triangles: Ints) -> KeyLight:
@@ -160,6 +176,17 @@ def build_sky(x: Floats, triangles: Ints) -> Sky:
     radiance = HORIZON + (1.0 - HORIZON) * height
     weights = np.stack([radiance / (radiance * height).sum(), np.full(len(height), 1.0 / len(height))], axis=1)
     return Sky(*build_light_maps(directions, x, triangles, SKY_RESOLUTION, SKY_BORDER), weights)
+
+
+@kernel
+def clamp(value: float, low: float, high: float) -> float:
+    """`value`, but not below `low` or above `high`; NaN becomes `low`, so that the result may be used as an index."""
+    out = low
+    if value > low:
+        out = value
+    if value > high:
+        out = high
+    return out
 
 
 @kernel
@@ -187,11 +214,6 @@ def _lit_share(
 
 
 @kernel
-def _clamp(place: float, low: float, high: float) -> float:
-    return min(max(place, low), high)
-
-
-@kernel
 def compute_key_share(p: Triple, n: Triple, frames: Floats, heights: Keys, tiles: Keys) -> float:
     """The share of the key light, from 0 to 1, that reaches point p with unit normal n on the eye's side."""
     resolution = len(tiles) * TILE
@@ -199,8 +221,8 @@ def compute_key_share(p: Triple, n: Triple, frames: Floats, heights: Keys, tiles
     off = KEY_OFFSET * texel
     x, y, z = p[0] + off * n[0], p[1] + off * n[1], p[2] + off * n[2]
     low, high = TILE + 1.0, resolution - 2.0 - TILE  # a place beyond the map takes all its taps in the empty border
-    u = _clamp(x * frames[0, 0, 0] + y * frames[0, 0, 1] + z * frames[0, 0, 2] + frames[0, 0, 3], low, high)
-    v = _clamp(x * frames[0, 1, 0] + y * frames[0, 1, 1] + z * frames[0, 1, 2] + frames[0, 1, 3], low, high)
+    u = clamp(x * frames[0, 0, 0] + y * frames[0, 0, 1] + z * frames[0, 0, 2] + frames[0, 0, 3], low, high)
+    v = clamp(x * frames[0, 1, 0] + y * frames[0, 1, 1] + z * frames[0, 1, 2] + frames[0, 1, 3], low, high)
     # The plane of the receiver: how much it rises a texel along u and v.
     nu = texel * (n[0] * frames[0, 0, 0] + n[1] * frames[0, 0, 1] + n[2] * frames[0, 0, 2])
     nv = texel * (n[0] * frames[0, 1, 0] + n[1] * frames[0, 1, 1] + n[2] * frames[0, 1, 2])
@@ -213,26 +235,28 @@ def compute_key_share(p: Triple, n: Triple, frames: Floats, heights: Keys, tiles
     # Loops that may have no turns stand where branches would: an array touched on one branch only has its references
     # counted, atomically, at every call.
     n_search = N_SEARCH if cosine > 0.0 and highest > h else 0
-    reach = min(float(TILE), 1.0 + spread * (highest - h))
+    # The search reaches a little farther than the penumbra, so that full shade ends before the blur does.
+    reach = min(float(TILE), 2.0 + 1.2 * spread * (highest - h))
     rise = TAP_BIAS * texel * reach
     total, count = 0.0, 0
     for i in range(n_search):
-        du, dv = reach * TAPS[2 * i, 0], reach * TAPS[2 * i, 1]
+        du, dv = reach * SEARCH_TAPS[i, 0], reach * SEARCH_TAPS[i, 1]
         height = heights[0, int(v + dv) * resolution + int(u + du)]
-        if height > h + slope_u * du + slope_v * dv + rise * TAPS[2 * i, 2]:
+        if height > h + slope_u * du + slope_v * dv + rise * SEARCH_TAPS[i, 2]:
             total += height
             count += 1
     in_penumbra = 0 < count < N_SEARCH
-    n_blur = N_TAPS if in_penumbra else 0
-    radius = min(float(TILE), 1.0 + spread * (total / max(count, 1) - h))
-    rise = TAP_BIAS * texel * radius
+    radius = min(WIDEST, 1.0 + spread * (total / max(count, 1) - h))
+    n_blur = min(len(TAPS), int(FEWEST_TAPS + TAPS_A_TEXEL * radius)) if in_penumbra else 0
+    step = radius / math.sqrt(max(n_blur, 1))
+    rise = TAP_BIAS * texel * step
     lit = 0.0
     for i in range(n_blur):
-        du, dv = radius * TAPS[i, 0], radius * TAPS[i, 1]
+        du, dv = step * TAPS[i, 0], step * TAPS[i, 1]
         plane = h + slope_u * du + slope_v * dv + rise * TAPS[i, 2]
         lit += _lit_share(heights, 0, resolution, u + du, v + dv, plane, slope_u, slope_v)
     if in_penumbra:
-        return lit * (1.0 / N_TAPS)
+        return lit / n_blur
     return 1.0 if count == 0 else 0.0
 
 
@@ -246,8 +270,8 @@ def compute_sky_light(p: Triple, n: Triple, frames: Floats, heights: Keys, weigh
     for k in range(len(frames)):
         cosine = n[0] * frames[k, 2, 0] + n[1] * frames[k, 2, 1] + n[2] * frames[k, 2, 2]
         if cosine > 0.0:
-            u = _clamp(x * frames[k, 0, 0] + y * frames[k, 0, 1] + z * frames[k, 0, 2] + frames[k, 0, 3], low, high)
-            v = _clamp(x * frames[k, 1, 0] + y * frames[k, 1, 1] + z * frames[k, 1, 2] + frames[k, 1, 3], low, high)
+            u = clamp(x * frames[k, 0, 0] + y * frames[k, 0, 1] + z * frames[k, 0, 2] + frames[k, 0, 3], low, high)
+            v = clamp(x * frames[k, 1, 0] + y * frames[k, 1, 1] + z * frames[k, 1, 2] + frames[k, 1, 3], low, high)
             h = x * frames[k, 2, 0] + y * frames[k, 2, 1] + z * frames[k, 2, 2]
             lit = _lit_share(heights, k, SKY_RESOLUTION, u, v, h + 0.5 * off, 0.0, 0.0)
             irradiance += weights[k, 0] * cosine * lit
@@ -257,9 +281,16 @@ def compute_sky_light(p: Triple, n: Triple, frames: Floats, heights: Keys, weigh
 
 @kernel
 def _update_sky_on_floor(
-    places: Floats, height: float, frames: Floats, heights: Keys, weights: Floats, light_out: Floats
+    first: int,
+    last: int,
+    places: Floats,
+    height: float,
+    frames: Floats,
+    heights: Keys,
+    weights: Floats,
+    light_out: Floats,
 ) -> None:
-    for i in range(len(places)):
+    for i in range(first, last):
         for j in range(len(places)):
             p = (places[i, 0], places[j, 1], height)
             light_out[i, j] = compute_sky_light(p, (0.0, 0.0, 1.0), frames, heights, weights)[0]
@@ -268,18 +299,22 @@ def _update_sky_on_floor(
 def compute_sky_on_floor(places: Floats, height: float, sky: Sky) -> Floats:
     """`(g, g)`: irradiance on a level floor at the points (places[i, 0], places[j, 1])."""
     light = np.empty((len(places), len(places)))
-    _update_sky_on_floor(places, height, *sky, light)
+    run_bands(
+        lambda first, last: _update_sky_on_floor(first, last, places, height, *sky, light), len(places), SKY_BANDS
+    )
     return light
 
 
 @kernel
 def lattice_index(order: int, i: int, j: int) -> int:
-    """The number of point (i, j) in the lattice of a triangle: i steps of `order` towards corner 1, j towards corner 2."""
+    """The number of a point in the lattice of a triangle: i of `order` steps towards corner 1, j towards corner 2."""
     return i * (order + 1) - i * (i - 1) // 2 + j
 
 
 @kernel
 def _update_sky_on_triangles(
+    first: int,
+    last: int,
     x: Floats,
     triangles: Ints,
     normals: Floats,
@@ -292,7 +327,7 @@ def _update_sky_on_triangles(
     light: Floats,
     light_out: Floats,
 ) -> None:
-    for ti in range(len(triangles)):
+    for ti in range(first, last):
         order = orders[ti]
         a, b, c = triangles[ti, 0], triangles[ti, 1], triangles[ti, 2]
         for i in range(order + 1):
@@ -332,7 +367,11 @@ def compute_sky_on_triangles(
     light : (starts[m], 4) float64, irradiance and seen share of the sky, on the front and then on the back
     """
     light = np.empty((starts[-1], 4))
-    # Mostly all corners at a vertex share their normal, and so their light: keep the last one found there.
-    known, last_light = np.full((len(x), 3), np.nan), np.empty((len(x), 4))
-    _update_sky_on_triangles(x, triangles, normals, orders, starts, *sky, known, last_light, light)
+
+    def fill(first: int, last: int) -> None:
+        # Mostly all corners at a vertex share their normal, and so their light: keep the last one found there.
+        known, last_light = np.full((len(x), 3), np.nan), np.empty((len(x), 4))
+        _update_sky_on_triangles(first, last, x, triangles, normals, orders, starts, *sky, known, last_light, light)
+
+    run_bands(fill, len(triangles), SKY_BANDS)
     return light

@@ -20,6 +20,7 @@ from weft.arrays import Bytes, Floats, Ints, as_indices, as_positions
 from weft.errors import WeftError
 from weft.render.camera import Camera
 from weft.render.colours import Colour, as_colour, heat_colours, to_linear
+from weft.render.legend import draw_legend
 from weft.render.lights import (
     Sky,
     build_key_light,
@@ -29,7 +30,8 @@ from weft.render.lights import (
 )
 from weft.render.normals import compute_corner_normals
 from weft.render.rasteriser import rasterise, sample_offsets
-from weft.render.shading import (
+from weft.render.shading import shade
+from weft.render.spots import (
     BACK,
     CORNER_COLUMNS,
     FRONT,
@@ -44,7 +46,6 @@ from weft.render.shading import (
     Drawn,
     Ground,
     View,
-    shade,
 )
 
 SIZE = (960, 720)
@@ -121,23 +122,32 @@ def draw(
     width, height = check_size(size)
     if not 1 <= supersampling <= 4:
         raise WeftError(f"supersampling: expected 1 to 4, got {supersampling}")
-    scale = heat or _scale_of(surfaces)
+    if ground_height is not None and not np.isfinite(ground_height):
+        raise WeftError(f"ground_height: expected a height in metres, got {ground_height}")
+    scale = _scale_of(surfaces, heat)
     scene = _gather(surfaces, scale)
     key = build_key_light(key_direction(camera), scene.x, scene.casters)
     sky = build_sky(scene.x, scene.casters)
-    projected = np.ones((1, len(scene.x), 4))
-    projected[0, :, :3] = camera.project(scene.x, (width, height))
+    projected = np.ones((len(scene.x), 4))
+    projected[:, :3] = camera.project(scene.x, (width, height))
     offsets = sample_offsets(supersampling)
-    keys = np.empty((1, height, width, len(offsets)), np.float32)
+    keys = np.empty((height, width, len(offsets)), np.float32)
     ids = np.empty((height, width, len(offsets)), np.int32)
     rasterise(projected, scene.triangles, offsets, camera.near, keys, ids)
-    drawn = _at_corners(scene, projected[0], sky)
+    drawn = _at_corners(scene, projected, sky)
     ground, ground_sky = _build_ground(camera, (width, height), ground_height, scene, sky)
-    view = View(*camera.position, *camera.axes.ravel(), 1.0 / camera.focal_length(height), 0.5 * width, 0.5 * height)
+    view = _build_view(camera, width, height)
     ramp = to_linear(heat_colours(np.linspace(0.0, 1.0, HEAT_STEPS)))
     image = np.empty((height, width, 3), np.uint8)
     shade(view, drawn, ground, ground_sky, key, ramp, offsets, keys, ids, image)
-    return image
+    return image if scale is None else draw_legend(image, scale.low, scale.high, scale.label)
+
+
+def _build_view(camera: Camera, width: int, height: int) -> View:
+    """The camera as the kernels read it."""
+    middle = (0.5 * width, 0.5 * height)
+    numbers = (*camera.position, *camera.axes.ravel(), 1.0 / camera.focal_length(height), *middle)
+    return View(*(float(number) for number in numbers))
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:
@@ -157,17 +167,24 @@ def key_direction(camera: Camera) -> Floats:
     return np.asarray(np.cos(elevation) * level + np.array([0.0, 0.0, np.sin(elevation)]), np.float64)
 
 
-def _scale_of(surfaces: Sequence[Surface]) -> HeatScale:
-    """From the smallest to the largest value of all surfaces."""
-    values = [np.ravel(np.asarray(s.values, np.float64)) for s in surfaces if s.values is not None]
+def _scale_of(surfaces: Sequence[Surface], heat: HeatScale | None) -> HeatScale | None:
+    """The scale asked for, or from the smallest to the largest value; None where no surface has values."""
+    values = [np.ravel(np.asarray(surface.values, np.float64)) for surface in surfaces if surface.values is not None]
     joined = np.concatenate([*values, np.zeros(0)])
-    if joined.size == 0:
-        return HeatScale(0.0, 1.0)
-    return HeatScale(float(joined.min()), float(joined.max()))
+    if not values:
+        return None
+    if heat is None:
+        finite = joined[np.isfinite(joined)]
+        return HeatScale(float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf)))
+    if not heat.low < heat.high:
+        raise WeftError(f"heat scale: expected low < high, got {heat.low:g} and {heat.high:g}")
+    return heat
 
 
-def _heat_at_corners(surface: Surface, index: int, triangles: Ints, n_vertices: int, scale: HeatScale) -> Floats:
-    """`(m, 3)` values from 0 to 1."""
+def _heat_at_corners(surface: Surface, index: int, triangles: Ints, n_vertices: int, scale: HeatScale | None) -> Floats:
+    """`(m, 3)` values from 0 to 1; 0 where the surface has none."""
+    if scale is None or surface.values is None:
+        return np.zeros((len(triangles), 3))
     name = f"values of surface {index}"
     values = np.asarray(surface.values, np.float64)
     if values.shape not in ((n_vertices,), (len(triangles),)):
@@ -193,7 +210,7 @@ class _Scene(NamedTuple):
     """those of the triangles that cast shadows"""
 
 
-def _gather(surfaces: Sequence[Surface], scale: HeatScale) -> _Scene:
+def _gather(surfaces: Sequence[Surface], scale: HeatScale | None) -> _Scene:
     """Check all surfaces and join them."""
     positions, triangles, casters = [np.zeros((0, 3))], [np.zeros((0, 3), np.int32)], [np.zeros((0, 3), np.int32)]
     heat, creases, owners = [np.zeros((0, 3))], [np.zeros(0)], [np.zeros(0, np.int32)]
@@ -202,15 +219,14 @@ def _gather(surfaces: Sequence[Surface], scale: HeatScale) -> _Scene:
     for index, surface in enumerate(surfaces):
         x = as_positions(surface.positions, f"positions of surface {index}")
         faces = as_indices(surface.triangles, len(x), name=f"triangles of surface {index}")
-        has_heat = surface.values is not None
-        heat.append(_heat_at_corners(surface, index, faces, len(x), scale) if has_heat else np.zeros(faces.shape))
+        heat.append(_heat_at_corners(surface, index, faces, len(x), scale))
         materials[index, FRONT : FRONT + 3] = to_linear(as_colour(surface.front, f"front of surface {index}"))
         back = surface.front if surface.back is None else surface.back
         materials[index, BACK : BACK + 3] = to_linear(as_colour(back, f"back of surface {index}"))
         materials[index, IS_CLOTH] = surface.crease is None
-        materials[index, HAS_HEAT] = has_heat
+        materials[index, HAS_HEAT] = surface.values is not None
         materials[index, IS_SCENERY] = surface.scenery
-        creases.append(np.full(len(faces), -2.0 if surface.crease is None else np.cos(np.radians(surface.crease))))
+        creases.append(np.full(len(faces), _crease_cosine(surface.crease, index)))
         positions.append(x)
         triangles.append(faces + np.int32(n))
         owners.append(np.full(len(faces), index, np.int32))
@@ -226,6 +242,15 @@ def _gather(surfaces: Sequence[Surface], scale: HeatScale) -> _Scene:
         materials,
         np.concatenate(casters),
     )
+
+
+def _crease_cosine(crease: float | None, index: int) -> float:
+    """The cosine above which neighbours are smoothed together; -2 takes all of them."""
+    if crease is None:
+        return -2.0
+    if not 0.0 <= crease <= 180.0:
+        raise WeftError(f"crease of surface {index}: expected 0 to 180 degrees, got {crease:g}")
+    return float(np.cos(np.radians(crease)))
 
 
 def _at_corners(scene: _Scene, places: Floats, sky: Sky) -> Drawn:
@@ -283,7 +308,14 @@ def _sky_on_floor(height: float, used: Floats, sky: Sky) -> tuple[Floats, float,
     light = compute_sky_on_floor(corner + steps[:, None], height, sky)
     # The grid ends where little is hidden; let that little fade, so that no edge shows.
     edge = np.minimum(1.0, 8.0 * np.minimum(steps, steps[::-1]) / steps[-1])
+    light = _blur(_blur(light).T).T
     return corner, cell, 1.0 - (1.0 - light) * edge[:, None] * edge[None, :]
+
+
+def _blur(rows: Floats) -> Floats:
+    """Each row mixed with its neighbours, 1 : 2 : 1, lest the shadows from the sky's few directions show."""
+    padded = np.concatenate([rows[:1], rows, rows[-1:]])
+    return 0.25 * padded[:-2] + 0.5 * padded[1:-1] + 0.25 * padded[2:]
 
 
 def _round_number(value: float) -> float:

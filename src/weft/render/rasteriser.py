@@ -24,6 +24,7 @@ from weft.render.jobs import run_bands
 
 NOTHING = -1  # the triangle number where a sample shows none
 BANDS = 24
+EDGE_ON = 1e-12  # relative size of a determinant that may be nothing but rounding
 
 Keys = npt.NDArray[np.float32]
 Triple = tuple[float, float, float]
@@ -41,22 +42,20 @@ def sample_offsets(side: int) -> Floats:
 
 
 @kernel
-def _visible_box(
-    vertices: Floats, triangles: Ints, view: int, ti: int, near: float
-) -> tuple[float, float, float, float]:
+def _visible_box(vertices: Floats, triangles: Ints, ti: int, near: float) -> tuple[float, float, float, float]:
     """The box in the picture, (x low, x high, y low, y high), of the part of a triangle beyond the near plane."""
     x_low, x_high, y_low, y_high = math.inf, -math.inf, math.inf, -math.inf
     for k in range(3):
         a, b = triangles[ti, k], triangles[ti, (k + 1) % 3]
-        wa, wb = vertices[view, a, 2], vertices[view, b, 2]
+        wa, wb = vertices[a, 2], vertices[b, 2]
         if wa >= near:
-            x, y = vertices[view, a, 0] / wa, vertices[view, a, 1] / wa
+            x, y = vertices[a, 0] / wa, vertices[a, 1] / wa
             x_low, x_high = min(x_low, x), max(x_high, x)
             y_low, y_high = min(y_low, y), max(y_high, y)
         if (wa >= near) != (wb >= near):
             t = (near - wa) / (wb - wa)
-            x = (vertices[view, a, 0] + t * (vertices[view, b, 0] - vertices[view, a, 0])) / near
-            y = (vertices[view, a, 1] + t * (vertices[view, b, 1] - vertices[view, a, 1])) / near
+            x = (vertices[a, 0] + t * (vertices[b, 0] - vertices[a, 0])) / near
+            y = (vertices[a, 1] + t * (vertices[b, 1] - vertices[a, 1])) / near
             x_low, x_high = min(x_low, x), max(x_high, x)
             y_low, y_high = min(y_low, y), max(y_high, y)
     return x_low, x_high, y_low, y_high
@@ -64,7 +63,7 @@ def _visible_box(
 
 @kernel
 def edge_functions(a: Triple, b: Triple, c: Triple) -> tuple[Triple, Triple, Triple, float]:
-    """The edge functions across from the corners a, b and c (X, Y, W), as coefficients of (x, y, 1); and det [a b c]."""
+    """The edge functions across from corners a, b and c (X, Y, W), as coefficients of (x, y, 1); and det [a b c]."""
     ea = (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
     eb = (c[1] * a[2] - c[2] * a[1], c[2] * a[0] - c[0] * a[2], c[0] * a[1] - c[1] * a[0])
     ec = (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
@@ -74,11 +73,11 @@ def edge_functions(a: Triple, b: Triple, c: Triple) -> tuple[Triple, Triple, Tri
 @kernel
 def _narrow(low: float, high: float, inv_slope: float, value: float) -> tuple[float, float]:
     """Cut the columns from low to high to where an edge function, `value` at column 0, is not negative."""
-    end = -value * inv_slope
-    if inv_slope > 0.0:
-        low = max(low, end)
-    elif inv_slope < 0.0:
-        high = min(high, end)
+    end = -value * inv_slope  # NaN where numbers overflow: then nothing is cut
+    if inv_slope > 0.0 and end > low:
+        low = end
+    if inv_slope < 0.0 and end < high:
+        high = end
     return low, high
 
 
@@ -86,7 +85,6 @@ def _narrow(low: float, high: float, inv_slope: float, value: float) -> tuple[fl
 def _rasterise_triangle(
     vertices: Floats,
     triangles: Ints,
-    view: int,
     ti: int,
     offsets: Floats,
     near: float,
@@ -95,16 +93,18 @@ def _rasterise_triangle(
     keys_out: Keys,
     ids_out: Ints,
 ) -> None:
-    """Write one triangle into rows and columns, from the first to the last, of a view."""
+    """Write one triangle into rows and columns, from the first to the last,."""
     a, b, c = triangles[ti, 0], triangles[ti, 1], triangles[ti, 2]
     ea, eb, ec, det = edge_functions(
-        (vertices[view, a, 0], vertices[view, a, 1], vertices[view, a, 2]),
-        (vertices[view, b, 0], vertices[view, b, 1], vertices[view, b, 2]),
-        (vertices[view, c, 0], vertices[view, c, 1], vertices[view, c, 2]),
+        (vertices[a, 0], vertices[a, 1], vertices[a, 2]),
+        (vertices[b, 0], vertices[b, 1], vertices[b, 2]),
+        (vertices[c, 0], vertices[c, 1], vertices[c, 2]),
     )
     sign = 1.0 if det > 0.0 else -1.0
-    inv_det = 1.0 / det if det != 0.0 else math.nan  # seen edge on, a triangle covers nothing: no key passes the test
-    ka, kb, kc = vertices[view, a, 3] * inv_det, vertices[view, b, 3] * inv_det, vertices[view, c, 3] * inv_det
+    # Seen edge on, up to rounding, a triangle covers nothing: no key passes the test below.
+    size = abs(vertices[a, 0] * ea[0]) + abs(vertices[a, 1] * ea[1]) + abs(vertices[a, 2] * ea[2])
+    inv_det = 1.0 / det if abs(det) > EDGE_ON * size else math.nan
+    ka, kb, kc = vertices[a, 3] * inv_det, vertices[b, 3] * inv_det, vertices[c, 3] * inv_det
     key_x = ka * ea[0] + kb * eb[0] + kc * ec[0]
     key_y = ka * ea[1] + kb * eb[1] + kc * ec[1]
     key_1 = ka * ea[2] + kb * eb[2] + kc * ec[2]
@@ -130,8 +130,8 @@ def _rasterise_triangle(
                     x = column + offsets[s, 0]
                     if row_a + slope_a * x >= 0.0 and row_b + slope_b * x >= 0.0 and row_c + slope_c * x >= 0.0:
                         key = row_key + key_x * x
-                        if key <= largest_key and np.float32(key) > keys_out[view, row, column, s]:
-                            keys_out[view, row, column, s] = key
+                        if key <= largest_key and np.float32(key) > keys_out[row, column, s]:
+                            keys_out[row, column, s] = key
                             if is_picture:
                                 ids_out[row, column, s] = ti
 
@@ -140,7 +140,6 @@ def _rasterise_triangle(
 def _rasterise_band(
     vertices: Floats,
     triangles: Ints,
-    view: int,
     top: int,
     bottom: int,
     offsets: Floats,
@@ -148,41 +147,46 @@ def _rasterise_band(
     keys_out: Keys,
     ids_out: Ints,
 ) -> None:
-    """Draw all triangles into the rows from `top` to before `bottom` of one view."""
-    width, n_samples = keys_out.shape[2], keys_out.shape[3]
+    """Draw all triangles into the rows from `top` to before `bottom`."""
+    width, n_samples = keys_out.shape[1], keys_out.shape[2]
     for row in range(top, bottom):
         for column in range(width):
             for s in range(n_samples):
-                keys_out[view, row, column, s] = -math.inf
+                keys_out[row, column, s] = -math.inf
                 if ids_out.shape[0] > 0:
                     ids_out[row, column, s] = NOTHING
     for ti in range(len(triangles)):
-        x_low, x_high, y_low, y_high = _visible_box(vertices, triangles, view, ti, near)
+        x_low, x_high, y_low, y_high = _visible_box(vertices, triangles, ti, near)
         if x_high > 0.0 and x_low < width and y_high > top and y_low < bottom:
             rows = (int(max(float(top), y_low)), int(min(bottom - 1.0, y_high)))
             columns = (float(math.floor(max(0.0, x_low))), min(width - 1.0, x_high))
-            _rasterise_triangle(vertices, triangles, view, ti, offsets, near, rows, columns, keys_out, ids_out)
+            _rasterise_triangle(vertices, triangles, ti, offsets, near, rows, columns, keys_out, ids_out)
 
 
-def rasterise(vertices: Floats, triangles: Ints, offsets: Floats, near: float, keys_out: Keys, ids_out: Ints) -> None:
-    """Draw all triangles into every view.
+def rasterise(
+    vertices: Floats,
+    triangles: Ints,
+    offsets: Floats,
+    near: float,
+    keys_out: Keys,
+    ids_out: Ints,
+    n_bands: int = BANDS,
+) -> None:
+    """Draw all triangles.
 
     Parameters
     ----------
-    vertices : (v, n, 4) float64, rows (X, Y, W, K) of each view, as above
+    vertices : (n, 4) float64, rows (X, Y, W, K), as above
     triangles : (m, 3) int32
     offsets : (s, 2) float64, places of the samples in a pixel
     near : W below which nothing is seen
-    keys_out : (v, height, width, s) float32, overwritten; -inf where nothing is seen
+    keys_out : (height, width, s) float32, overwritten; -inf where nothing is seen
     ids_out : (height, width, s) int32, overwritten: the triangle seen, or NOTHING; of length 0 where only keys are
         wanted, as for shadow maps
+    n_bands : jobs, for as many threads at most; the result does not depend on it
     """
-    n_views, height = keys_out.shape[:2]
-
-    def draw_band(view: int, top: int, bottom: int) -> None:
-        _rasterise_band(vertices, triangles, view, top, bottom, offsets, near, keys_out, ids_out)
-
-    if n_views == 1:
-        run_bands(lambda top, bottom: draw_band(0, top, bottom), height, BANDS)
-    else:
-        run_bands(lambda view, _: draw_band(view, 0, height), n_views, n_views)
+    run_bands(
+        lambda top, bottom: _rasterise_band(vertices, triangles, top, bottom, offsets, near, keys_out, ids_out),
+        len(keys_out),
+        n_bands,
+    )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from weft.arrays import Floats, Ints
 from weft.bodies import find_contacts
+from weft.bodies.shapes import Plane
+from weft.collision.broad import join_meshes
+from weft.collision.response import StepStart, Surroundings
 from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts
-from weft.geometry.topology import build_topology
+from weft.geometry.mesh import Mesh
 from weft.integrators import Dynamics
 from weft.jit import threads_for
 from weft.methods import PARTS, part_choice
@@ -83,13 +87,20 @@ class Simulation:
         pairs = [model.pairs + np.int32(piece.first) for model, piece in zip(self.models, world.pieces, strict=True)]
         self.pairs: Ints = np.ascontiguousarray(np.concatenate(pairs), np.int32)
         self.integrator = classes["integrator"](self.pairs, n, parameters["integrator"])
-        self.response = classes["response"](parameters["response"])
-        self.topology = build_topology(world.triangles, n)
-        rest = np.concatenate([piece.mesh.positions for piece in world.pieces])
-        self.rest_lengths = _edge_lengths(rest, self.topology.edges)
+        cloth = join_meshes([piece.mesh for piece in world.pieces])
+        self.topology = cloth.topology
+        self.rest_lengths = _edge_lengths(cloth.positions, self.topology.edges)
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
         self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
+        self._solid = [body for body in world.bodies if not isinstance(body.shape, Plane)]
+        meshes = [Mesh(*body.triangulate(0.0)) for body in self._solid]
+        bodies = join_meshes(meshes) if meshes else None
+        broad = partial(classes["broad"], parameters=parameters["broad"])
+        surroundings = Surroundings(cloth, bodies, self.clearance, self.friction, broad)
+        if classes["response"].uses_springs and not classes["integrator"].solves_springs:
+            raise WeftError("method: this integrator cannot solve for the response's springs; use implicit_euler")
+        self.response = classes["response"](surroundings, parameters["response"])
         air = self.scene.wind.density
         self._half_density_drag = np.repeat([0.5 * air * piece.fabric.drag for piece in world.pieces], counts)
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
@@ -124,9 +135,7 @@ class Simulation:
         with self.clock("forces"):
             self.integrator.begin(self._dynamics(x, v), v, dt)
         with self.clock("contacts"):
-            falling = v + dt * np.array(self.scene.gravity)
-            contacts = self._contacts(x, x + dt * falling)
-            self.response.begin(contacts, self.pinned, self._pin_velocities(x), v, self.state.impulses, dt)
+            self.response.begin(self._step_start(x, v))
         for _ in range(MAX_SOLVES):
             with self.clock("solve"):
                 dv, impulses = self.integrator.solve(self.response.constraints())
@@ -134,7 +143,7 @@ class Simulation:
                 again = self.response.update(self._contacts(x, x + dt * (v + dv)), dv, impulses)
             if not again:
                 break
-        with self.clock("contacts"):
+        with self.clock("motion"):
             self.state = self._moved(x, v + dv, impulses)
         self.n_contacts = self.response.n_contacts()
         if not np.isfinite(self.state.positions).all():
@@ -155,6 +164,24 @@ class Simulation:
         add_air_forces(x, v, wind, t.triangles, *t.vertex_triangles, self._half_density_drag, forces, extra)
         return Dynamics(self.world.masses, forces, self.pairs, self._stiffness, self._damping, extra)
 
+    def _step_start(self, x: Floats, v: Floats) -> StepStart:
+        free = x + self.dt * (v + self.dt * np.array(self.scene.gravity))
+        return StepStart(
+            x=x,
+            v=v,
+            x_free=free,
+            impulses=self.state.impulses,
+            contacts=self._contacts(x, free),
+            pinned=self.pinned,
+            pin_velocities=self._pin_velocities(x),
+            bodies_t0=self._body_vertices(self.time),
+            bodies_t1=self._body_vertices(self.time + self.dt),
+            dt=self.dt,
+        )
+
+    def _body_vertices(self, time: float) -> Floats:
+        return np.concatenate([body.triangulate(time)[0] for body in self._solid] or [np.zeros((0, 3))])
+
     def _contacts(self, x_t0: Floats, x_t1: Floats) -> PlaneContacts:
         return find_contacts(
             self.world.bodies, x_t0, x_t1, self.clearance, self.friction, self.time, self.time + self.dt
@@ -165,17 +192,20 @@ class Simulation:
         return (np.concatenate(targets) - x[self.pinned]) / self.dt if targets else np.zeros((0, 3))
 
     def _moved(self, x: Floats, v_new: Floats, impulses: Floats) -> State:
-        """The state at the end of the step; what the solves left inside a body is put on its surface."""
-        x_new = x + self.dt * v_new
+        """The state at the end of the step: out of bodies, then as far as the response lets it go."""
+        goal = x + self.dt * v_new
         free = np.ones(len(x), bool)
         free[self.pinned] = False
         for body in self.world.bodies:
-            d, normals = body.distances(x_new, self.time + self.dt)
+            d, normals = body.distances(goal, self.time + self.dt)
             short = np.where(free, np.maximum(self.clearance - d, 0.0), 0.0)
             deep = short > 1e-3 * self.clearance
-            x_new[deep] += short[deep, None] * normals[deep]
+            goal[deep] += short[deep, None] * normals[deep]
             into = np.minimum((v_new[deep] * normals[deep]).sum(axis=1), 0.0)
             v_new[deep] -= into[:, None] * normals[deep]
+        x_new = self.response.finish(goal)
+        held = (x_new != goal).any(axis=1)
+        v_new[held] = (x_new[held] - x[held]) / self.dt
         return State(x_new, v_new, impulses, self.state.step + 1)
 
     def energy(self) -> float:

@@ -26,9 +26,7 @@ AIM_EVERY = 5  # bounces
 def icosahedron() -> tuple[Floats, Ints]:
     """Positions of an icosahedron of radius 1, and of the node in its centre; its triangles, outwards."""
     golden = (1.0 + math.sqrt(5.0)) / 2.0
-    x = np.array(
-        [p for a in (-1, 1) for b in (-golden, golden) for p in ((0, a, b), (a, b, 0), (b, 0, a))], np.float64
-    )
+    x = np.array([p for a in (-1, 1) for b in (-golden, golden) for p in ((0, a, b), (a, b, 0), (b, 0, a))], np.float64)
     x /= np.linalg.norm(x[0])
     # a turn that is no multiple of anything, so that no coordinate is exact by chance
     turn = np.linalg.qr(np.array([[0.3, 0.5, -0.2], [0.7, -0.1, 0.4], [0.2, 0.6, 0.9]]))[0]
@@ -66,7 +64,14 @@ def _hits(x_t0: Floats, x_t1: Floats, row: Ints, test: int, tolerance: float, ti
 
 @kernel
 def bounce(
-    x_t0: Floats, faces: Ints, test: int, tolerance: float, stride: float, landing: bool, n_steps: int, seed: int
+    x_t0: Floats,
+    faces: Ints,
+    test: int,
+    tolerance: float,
+    stride: float,
+    landing: bool,
+    n_steps: int,
+    rng: np.random.Generator,
 ) -> tuple[int, int]:
     """Steps until the node is outside (-1 for never), and the number of bounces.
 
@@ -76,7 +81,6 @@ def bounce(
     stride : length of the node's path in a step; the radius is 1
     landing : a node that is aimed at a wall is to end its step exactly there, up to rounding
     """
-    np.random.seed(seed)
     x_t1 = x_t0.copy()
     v = np.array([0.6, 0.48, 0.64]) * stride
     fall = 0.01 * stride
@@ -100,8 +104,8 @@ def bounce(
         if hit:
             bounces += 1
             if bounces % AIM_EVERY == 0:
-                face, corner = np.random.randint(len(faces)), np.random.randint(3)
-                part = np.random.random() if np.random.random() < 0.7 else 0.0
+                face, corner = int(rng.random() * len(faces)), int(rng.random() * 3.0)
+                part = rng.random() if rng.random() < 0.7 else 0.0
                 a, b = faces[face, corner], faces[face, (corner + 1) % 3]
                 for axis in range(3):
                     v[axis] = (1.0 - part) * x_t0[a, axis] + part * x_t0[b, axis] - x_t0[NODE, axis]

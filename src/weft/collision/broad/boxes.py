@@ -5,8 +5,8 @@ negated, the box around two boxes is the minimum of their rows, the empty box is
 touch where a[d] <= -b[d + 3] and b[d] <= -a[d + 3] for all three axes d.
 
 Float32 halves the memory that a search reads. Rounding must not lose a pair, so every bound is moved outward by
-2^-23 of its own size before the cast (at most two float32 steps): that covers the rounding of the cast and of the
-float64 arithmetic before it. One metre from the origin this is 0.2 micrometres.
+2^-23 of its own size before the cast (at most two float32 steps; 2^-148 near zero): that covers the rounding of the
+cast and of the float64 arithmetic before it. One metre from the origin this is 0.2 micrometres.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from weft.jit import kernel
 
 ROW = 8
 OUTWARD = 2.0**-23
+SMALLEST = 2.0**-148  # two steps of float32 around zero
 FARTHEST = 1e37  # m: beyond it the float32 bounds would be infinite and meet the empty boxes
 
 Boxes = npt.NDArray[np.float32]
@@ -42,8 +43,8 @@ def update_vertex_boxes(x_t0: Floats, x_t1: Floats, half_margin: float, boxes_ou
             size += abs(a) + abs(b)
             lower = min(a, b) - half_margin
             minus_upper = -max(a, b) - half_margin
-            boxes_out[vi, d] = np.float32(lower - abs(lower) * OUTWARD)
-            boxes_out[vi, d + 3] = np.float32(minus_upper - abs(minus_upper) * OUTWARD)
+            boxes_out[vi, d] = np.float32(lower - abs(lower) * OUTWARD - SMALLEST)
+            boxes_out[vi, d + 3] = np.float32(minus_upper - abs(minus_upper) * OUTWARD - SMALLEST)
         if bad < 0 and not size < FARTHEST:
             bad = vi
     return bad

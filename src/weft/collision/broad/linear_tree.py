@@ -46,6 +46,8 @@ DIGIT = 1024  # of the radix sort: three digits of ten bits
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _ABOVE = np.uint64(sum(1 << (8 * i + j) for i in range(8) for j in range(i + 1, 8)))
+_FIRST_COLUMN = np.uint64(0x0101010101010101)
+_FIRST_ROW = np.uint64(0xFF)
 _FROM = np.uint64(sum(1 << (8 * i + j) for i in range(8) for j in range(i, 8)))
 
 
@@ -210,44 +212,50 @@ def update_blocks(vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree
 
 
 @kernel
-def expand_front(tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, front: Ints, spare: Ints) -> tuple[int, int, int]:
+def expand_front(
+    tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, front: Ints, spare: Ints
+) -> tuple[int, int, int]:
     """Pairs of nodes whose boxes touch, level by level, until there are enough to share out.
 
-    Returns the level, the number of pairs, and how many blocks were tested. The pairs are in `front`, which must hold
-    the pairs of the starting level and 64 * FRONT. Trees of unequal height start at the top of the lower one.
+    Of trees of unequal height the higher one is opened alone until both are on one level. Returns that level, the
+    number of pairs, and how many blocks were tested. `front` and `spare` must hold 64 * FRONT pairs, and the blocks of
+    the higher tree on the top level of the lower one.
     """
-    level = min(tree_a.levels.shape[0], tree_b.levels.shape[0]) - 2
-    n = 0
-    for a in range(tree_a.levels[level + 1] - tree_a.levels[level]):
-        for b in range(tree_b.levels[level + 1] - tree_b.levels[level]):
-            front[n, 0] = a
-            front[n, 1] = b
-            n += 1
-    n_tests = 0
-    while level > 0 and n < FRONT:
+    level_a, level_b = tree_a.levels.shape[0] - 2, tree_b.levels.shape[0] - 2
+    front[0, 0], front[0, 1] = 0, 0
+    n, n_tests = 1, 0
+    while level_a != level_b or (level_a > 0 and n < FRONT):
         n_next = 0
         n_tests += n
+        opens_a, opens_b = level_a >= level_b, level_b >= level_a
         for i in range(n):
             a, b = front[i, 0], front[i, 1]
-            mask = node_mask(tree_a, tree_b, is_self, level, a, b)
+            mask = node_mask(tree_a, tree_b, is_self, level_a, level_b, a, b)
+            if not opens_b:
+                mask = any_column(mask)
+            elif not opens_a:
+                mask = any_row(mask)
             while mask != _ZERO:
                 k = lowest_bit(mask)
                 mask &= mask - _ONE
-                spare[n_next, 0] = 8 * a + (k >> 3)
-                spare[n_next, 1] = 8 * b + (k & 7)
+                spare[n_next, 0] = 8 * a + (k >> 3) if opens_a else a
+                spare[n_next, 1] = 8 * b + (k & 7) if opens_b else b
                 n_next += 1
         for i in range(n_next):
             front[i, 0], front[i, 1] = spare[i, 0], spare[i, 1]
         n = n_next
-        level -= 1
-    return level, n, n_tests
+        level_a -= np.int64(opens_a)
+        level_b -= np.int64(opens_b)
+    return level_a, n, n_tests
 
 
 @kernel
-def node_mask(tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, level: int, a: int, b: int) -> int:
+def node_mask(
+    tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, level_a: int, level_b: int, a: int, b: int
+) -> np.uint64:
     """Which children of nodes `a` and `b` touch; within one tree each pair of children once."""
-    block_a = tree_a.levels[level] + a
-    block_b = tree_b.levels[level] + b
+    block_a = tree_a.levels[level_a] + a
+    block_b = tree_b.levels[level_b] + b
     tree_a.touched[block_a] = 1
     tree_b.touched[block_b] = 1
     mask = overlap_mask(tree_a.blocks, block_a, tree_b.blocks, block_b)
@@ -257,9 +265,34 @@ def node_mask(tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, level: in
 
 
 @kernel
+def any_column(mask: np.uint64) -> np.uint64:
+    """Bit 8 i: whether box i of side a touches any of side b."""
+    mask |= mask >> np.uint64(4)
+    mask |= mask >> np.uint64(2)
+    mask |= mask >> np.uint64(1)
+    return mask & _FIRST_COLUMN
+
+
+@kernel
+def any_row(mask: np.uint64) -> np.uint64:
+    """Bit j: whether box j of side b touches any of side a."""
+    mask |= mask >> np.uint64(32)
+    mask |= mask >> np.uint64(16)
+    mask |= mask >> np.uint64(8)
+    return mask & _FIRST_ROW
+
+
+@kernel
 def write_batch(
-    tree_a: ClusterTree, tree_b: ClusterTree, rules: tuple[bool, bool], batch: Ints, n: int, masks: npt.NDArray[np.uint64],
-    rows_out: Ints, at: int, end: int,
+    tree_a: ClusterTree,
+    tree_b: ClusterTree,
+    rules: tuple[bool, bool],
+    batch: Ints,
+    n: int,
+    masks: npt.NDArray[np.uint64],
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> int:
     """Write the rows of `n` pairs of clusters from row `at` on, go on counting from row `end` on; return the next row.
 
@@ -309,8 +342,16 @@ def write_batch(
 
 @kernel
 def search_chunk(
-    tree_a: ClusterTree, tree_b: ClusterTree, rules: tuple[bool, bool], level: int, front: Ints, first: int, last: int,
-    rows_out: Ints, at: int, end: int,
+    tree_a: ClusterTree,
+    tree_b: ClusterTree,
+    rules: tuple[bool, bool],
+    level: int,
+    front: Ints,
+    first: int,
+    last: int,
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> tuple[int, int]:
     """Search below pairs `first` to `last` of the front, depth first; return the next row and the blocks tested."""
     stack = np.empty((64 * (level + 1), 3), np.int32)
@@ -332,7 +373,7 @@ def search_chunk(
                 batch[n, 0], batch[n, 1] = a, b
                 n += 1
                 continue
-            mask = node_mask(tree_a, tree_b, rules[0], np.int64(below), np.int64(a), np.int64(b))
+            mask = node_mask(tree_a, tree_b, rules[0], np.int64(below), np.int64(below), np.int64(a), np.int64(b))
             n_tests += 1
             if below == 1:
                 while mask != _ZERO:
@@ -352,8 +393,16 @@ def search_chunk(
 
 @kernel(parallel=True)
 def search_front(
-    tree_a: ClusterTree, tree_b: ClusterTree, rules: tuple[bool, bool], level: int, front: Ints, n_front: int,
-    starts: Longs, rows_out: Ints, counts_out: Longs, tests_out: Longs,
+    tree_a: ClusterTree,
+    tree_b: ClusterTree,
+    rules: tuple[bool, bool],
+    level: int,
+    front: Ints,
+    n_front: int,
+    starts: Longs,
+    rows_out: Ints,
+    counts_out: Longs,
+    tests_out: Longs,
 ) -> None:
     """Search below every pair of the front, in chunks that each own a stretch of `rows_out`."""
     for i in prange(N_CHUNKS):
@@ -457,10 +506,10 @@ class LinearTree:
     ) -> Ints:
         for tree in (tree_a, tree_b):
             tree.touched[:] = 0
-        level = min(len(tree_a.levels), len(tree_b.levels)) - 2
-        n_start = int(np.diff(tree_a.levels)[level] * np.diff(tree_b.levels)[level])
-        if n_start > len(self._fronts[0]):
-            self._fronts = [np.empty((n_start, 2), np.int32) for _ in range(2)]
+        lower_top = min(len(tree_a.levels), len(tree_b.levels)) - 2
+        n_needed = max(int(np.diff(tree.levels)[lower_top]) for tree in (tree_a, tree_b))
+        if n_needed > len(self._fronts[0]):
+            self._fronts = [np.empty((n_needed, 2), np.int32) for _ in range(2)]
         front, spare = self._fronts
         level, n_front, n_tests = expand_front(tree_a, tree_b, is_self, front, spare)
         buffer = self._buffers.setdefault(kind, PairBuffer(8 * tree_a.items.size))
@@ -470,7 +519,8 @@ class LinearTree:
             )
         )
         self.counters.boxes_tested += LANES * LANES * (n_tests + int(self._tests.sum()))
-        untouched = [LANES * int((tree.touched == 0).sum()) for tree in (tree_a, tree_b)]
-        self.counters.boxes_skipped += untouched[0] if is_self else sum(untouched)
+        # a block that is not full has empty boxes at the end, which are none
+        skipped = [int(np.isfinite(tree.blocks[tree.touched == 0, 0]).sum()) for tree in (tree_a, tree_b)]
+        self.counters.boxes_skipped += skipped[0] if is_self else sum(skipped)
         self.counters.pairs_found += len(rows)
         return rows

@@ -1,9 +1,9 @@
 """The boxes a search did not look at, as arrays and as a mesh to draw (paper 001, Fig. 5).
 
-    cloth.refit(x), body.refit(y)
-    cloth.pairs(body)
-    lower, upper, depth = untested_boxes(cloth)
-    positions, triangles = build_wireframe(lower, upper, thickness=0.001)
+cloth.refit(x), body.refit(y)
+cloth.pairs(body)
+lower, upper, depth = untested_boxes(cloth)
+positions, triangles = build_wireframe(lower, upper, thickness=0.001)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class UntestedBoxes(NamedTuple):
 
 
 def untested_boxes(phase: BroadPhase, outermost: bool = False) -> UntestedBoxes:
-    """Boxes that the last `self_pairs` or `pairs` of `phase` skipped, from the largest depth-wise to the smallest.
+    """Boxes that the last `self_pairs` or `pairs` of `phase` skipped, the shallowest first.
 
     With `outermost` only those at the smallest depth at which any box was skipped, which cover less of the picture.
     """
@@ -51,9 +51,8 @@ def build_wireframe(lower: Floats, upper: Floats, thickness: float) -> tuple[Flo
     corners, ends = [], []
     for axis in range(3):
         for side in range(4):
-            sides = np.array([side % 2, side // 2])
             start = np.zeros(3, np.int64)
-            start[[(axis + 1) % 3, (axis + 2) % 3]] = sides
+            start[(axis + 1) % 3], start[(axis + 2) % 3] = side % 2, side // 2
             end = start.copy()
             end[axis] = 1
             corners.append(start)
@@ -64,7 +63,7 @@ def build_wireframe(lower: Floats, upper: Floats, thickness: float) -> tuple[Flo
     stops = boxes[:, np.array(ends), axes].reshape(-1, 3) + 0.5 * thickness
     unit = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     positions = np.where(unit[None] == 1, stops[:, None], starts[:, None]).reshape(-1, 3)
-    sides = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
-    bar = np.concatenate([sides[:, [0, 1, 2]], sides[:, [0, 2, 3]]])
+    faces = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
+    bar = np.concatenate([faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]])
     triangles = (8 * np.arange(len(starts))[:, None, None] + bar[None]).reshape(-1, 3)
     return np.ascontiguousarray(positions), triangles.astype(np.int32)

@@ -74,8 +74,16 @@ def _first_seen(rows: Ints) -> Ints:
 
 @kernel
 def add_vertex_triangle(
-    a: Primitives, b: Primitives, pairs: Ints, first: int, last: int, side: int, is_self: bool,
-    rows_out: Ints, at: int, end: int,
+    a: Primitives,
+    b: Primitives,
+    pairs: Ints,
+    first: int,
+    last: int,
+    side: int,
+    is_self: bool,
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> int:
     """Write the vertices of a that triangles in column `side` of the pairs own and that touch the other triangle.
 
@@ -123,7 +131,14 @@ def add_edge_edge(
 
 @kernel(parallel=True)
 def collect_candidates(
-    a: Primitives, b: Primitives, pairs: Ints, kind: int, is_self: bool, starts: Longs, rows_out: Ints, counts_out: Longs
+    a: Primitives,
+    b: Primitives,
+    pairs: Ints,
+    kind: int,
+    is_self: bool,
+    starts: Longs,
+    rows_out: Ints,
+    counts_out: Longs,
 ) -> None:
     """Write the candidates of one kind that triangle pairs hold, in chunks of pairs."""
     for i in prange(N_CHUNKS):

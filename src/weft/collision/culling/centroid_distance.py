@@ -29,7 +29,9 @@ SOUND_THRESHOLD = 4.0 / 3.0
 
 
 @kernel
-def mark_near(a_t0: Floats, a_t1: Floats, b_t0: Floats, b_t1: Floats, pairs: Ints, limit: float, keep_out: Bools) -> None:
+def mark_near(
+    a_t0: Floats, a_t1: Floats, b_t0: Floats, b_t1: Floats, pairs: Ints, limit: float, keep_out: Bools
+) -> None:
     """Overwrite `keep_out`: True where two centroids come within `limit` during the step."""
     for row in range(pairs.shape[0]):
         ta, tb = pairs[row, 0], pairs[row, 1]

@@ -13,7 +13,15 @@ CLEARANCE = 1e-12  # of the largest coordinate: far above rounding, far below an
 
 @kernel
 def project_border(
-    x_t0: Floats, x_t1: Floats, edges: Ints, items: Ints, first: int, last: int, axes: Floats, node: int, points_out: Floats
+    x_t0: Floats,
+    x_t1: Floats,
+    edges: Ints,
+    items: Ints,
+    first: int,
+    last: int,
+    axes: Floats,
+    node: int,
+    points_out: Floats,
 ) -> float:
     """Overwrite `points_out` (n, 4, 2): both ends of each edge at the start, then at the end; return the largest.
 

@@ -113,6 +113,13 @@ class Ipsilateral(RowFilter):
         second = other or self
         keep = all_kept(rows)
         mark_crossing(
-            self.x_t0, self.x_t1, second.x_t0, second.x_t1, second.triangles, rows, _VARIANTS[self.parameters.variant], keep
+            self.x_t0,
+            self.x_t1,
+            second.x_t0,
+            second.x_t1,
+            second.triangles,
+            rows,
+            _VARIANTS[self.parameters.variant],
+            keep,
         )
         return keep

@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Bools, Floats, Ints
 from weft.registry import Family
 
 NARROW_PHASES = Family(
@@ -65,6 +65,17 @@ class Contacts(NamedTuple):
     """(m,): when in the step, from 0 to 1"""
     kinds: npt.NDArray[np.int8]
     """(m,): a `ContactKind` each"""
+
+    def selected(self, rows: Bools) -> Contacts:
+        """The contacts of `rows`, a boolean for each."""
+        return Contacts(
+            self.vertices[rows],
+            self.weights[rows],
+            self.normals[rows],
+            self.distances[rows],
+            self.times[rows],
+            self.kinds[rows],
+        )
 
 
 class NarrowPhase(Protocol):

@@ -1,9 +1,9 @@
 """The continuous test that never misses: separating directions, certified over intervals of time.
 
 Four vertices move on straight lines, x(t) = x_t0 + t (x_t1 - x_t0), 0 <= t <= 1. A vertex meets a triangle, or an edge
-meets an edge, when 0 lies in the convex hull of the differences D_k(t) between the vertices of the one and of the other:
-three for vertex-triangle, four for edge-edge. They are "in contact" when the hull is no farther than `separation`, s,
-from 0; touching counts, at t = 0 and t = 1 too.
+an edge, when 0 lies in the convex hull of the differences D_k(t) between vertices of the one and of the other: three
+for vertex-triangle, four for edge-edge. They are "in contact" when the hull is no farther than `separation`, s, from 0;
+touching counts, at t = 0 and t = 1 too.
 
 The test. Take any direction n. If n . D_k(t) > s |n| for all k, the two are farther apart than s at t. Each
 n . D_k(t) is linear in t, so the two ends of an interval decide for all of it. Hence:
@@ -44,8 +44,6 @@ incremental potential contact", 2021, section 5); the directions, and the bounds
 from __future__ import annotations
 
 import math
-
-import numpy as np
 
 from weft.arrays import Floats, Ints
 from weft.geometry.distances import closest_on_edges, closest_on_triangle
@@ -168,15 +166,22 @@ def _advance(
     d_t0: Differences, d_t1: Differences, largest_t0: float, largest_t1: float, edges: bool, separation: float
 ) -> float:
     """Steps 2 to 4."""
-    t, t_before, gap_before, longest = 0.0, 0.0, math.inf, 1.0
+    t, t_before, gap_before, longest, short_by = 0.0, 0.0, math.inf, 1.0, 0.1
+    n, known = (0.0, 0.0, 0.0), False
     for _ in range(MAX_STEPS):
-        n = _direction(d_t0, d_t1, t, edges)
+        if not known:
+            n = _direction(d_t0, d_t1, t, edges)
         margin_t0, margin_t1 = _margins(n, largest_t0, largest_t1, separation)
         a0, a1 = _dot(n, d_t0, 0) - margin_t0, _dot(n, d_t1, 0) - margin_t1
         b0, b1 = _dot(n, d_t0, 3) - margin_t0, _dot(n, d_t1, 3) - margin_t1
         c0, c1 = _dot(n, d_t0, 6) - margin_t0, _dot(n, d_t1, 6) - margin_t1
         d0, d1 = _dot(n, d_t0, 9) - margin_t0, _dot(n, d_t1, 9) - margin_t1
-        at, bt, ct, dt = (1.0 - t) * a0 + t * a1, (1.0 - t) * b0 + t * b1, (1.0 - t) * c0 + t * c1, (1.0 - t) * d0 + t * d1
+        at, bt, ct, dt = (
+            (1.0 - t) * a0 + t * a1,
+            (1.0 - t) * b0 + t * b1,
+            (1.0 - t) * c0 + t * c1,
+            (1.0 - t) * d0 + t * d1,
+        )
         reach = min(min(_reach(a0, a1, at), _reach(b0, b1, bt)), min(_reach(c0, c1, ct), _reach(d0, d1, dt)))
         if reach > 1.0:
             return math.inf
@@ -187,7 +192,8 @@ def _advance(
         left = gap * (t - t_before) / closing if closing > 0.0 else math.inf
         if left < LEAST_PROGRESS * t:
             return reach
-        end = min(1.0, t + min(0.9 * left, longest))
+        end = min(1.0, t + min((1.0 - short_by) * left, longest))
+        known = False
         if t > 0.0 and end > reach:
             m = _direction(d_t0, d_t1, end, edges)
             margin_t0, margin_t1 = _margins(m, largest_t0, largest_t1, separation)
@@ -199,18 +205,16 @@ def _advance(
             ):
                 if end == 1.0:
                     return math.inf
-                reach = end
-                longest *= 4.0
+                reach, n, known = end, m, True
+                longest, short_by = 4.0 * longest, 0.1 * short_by
             else:
-                longest = 0.25 * (end - t)
+                longest, short_by = 0.25 * (end - t), 0.5
         t, t_before, gap_before = reach, t, gap
     return t
 
 
 @kernel
-def first_contact(
-    x_t0: Floats, x_t1: Floats, i: int, j: int, k: int, m: int, edges: bool, separation: float
-) -> float:
+def first_contact(x_t0: Floats, x_t1: Floats, i: int, j: int, k: int, m: int, edges: bool, separation: float) -> float:
     """Time at which vertex i meets triangle (j, k, m), or edge (i, j) meets edge (k, m): never late; inf for never.
 
     Parameters

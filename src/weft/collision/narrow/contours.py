@@ -7,8 +7,8 @@ border of a surface, or at a vertex that the two crossing triangles share (a clo
 fold). Every point carries its place on both surfaces: the parameter on the edge, the barycentric weights in the
 triangle. Cloth against cloth, itself, or a body: all share one array of positions and one of triangles.
 
-Which edges pierce which triangles is decided by the signs of volumes of four vertices. Each is computed from the four in
-ascending order, whoever asks, and zero counts as positive there; so all who ask about the same four vertices get the
+Which edges pierce which triangles is decided by the signs of volumes of four vertices. Each is computed from the four
+in ascending order, whoever asks, and zero counts as positive there; so all who ask about the same four vertices get the
 same answer, and a rounding error cannot tear a contour at one pair only. Where vertices lie exactly in the plane of a
 triangle the contours may still branch or end early: they tell how surfaces cross, they do not certify that they do not.
 """

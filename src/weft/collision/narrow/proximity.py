@@ -135,8 +135,7 @@ class Proximity:
         parts = []
         for candidates, edges in ((vertex_triangles, False), (edge_edges, True)):
             found = closest_features(x_t0, candidates, edges)
-            near = found.distances <= self.thickness
-            parts.append(Contacts(*(column[near] for column in found)))
+            parts.append(found.selected(found.distances <= self.thickness))
         return join_contacts(parts)
 
 
@@ -190,4 +189,5 @@ def distances(x: npt.ArrayLike, kind: str = "vertex-triangle") -> Floats:
     n = len(points)
     found = closest_features(points.reshape(-1, 3), np.arange(4 * n, dtype=np.int32).reshape(n, 4), edges)
     with np.errstate(over="ignore"):  # the distance of the largest doubles is infinite
-        return np.ldexp(found.distances, first + second)
+        scaled: Floats = np.ldexp(found.distances, first + second)
+    return scaled

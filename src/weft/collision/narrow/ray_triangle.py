@@ -35,8 +35,8 @@ def ray_triangle(origin: Vector, direction: Vector, a: Vector, b: Vector, c: Vec
     Returns
     -------
     t, u, v, determinant : the ray meets the triangle at origin + t direction = (1 - u - v) a + u b + v c, t >= 0;
-        t is infinite where it does not. The determinant is -direction . n with n = (b - a) x (c - a): positive where the
-        triangle is seen from its front
+        t is infinite where it does not. The determinant is -direction . n with n = (b - a) x (c - a): positive where
+        the triangle is seen from its front
     """
     e1x, e1y, e1z = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     e2x, e2y, e2z = c[0] - a[0], c[1] - a[1], c[2] - a[2]
@@ -104,9 +104,7 @@ class RayTriangle:
         found = np.flatnonzero(_is_nearest(vertex_triangles[:, 0], reaches) & (depths > 0) & (depths <= self.max_depth))
         weights = np.tile([1.0, -1.0 / 3.0, -1.0 / 3.0, -1.0 / 3.0], (len(found), 1))
         kinds = np.full(len(found), ContactKind.NODE_TRIANGLE, np.int8)
-        return Contacts(
-            vertex_triangles[found], weights, normals[found], -depths[found], np.ones(len(found)), kinds
-        )
+        return Contacts(vertex_triangles[found], weights, normals[found], -depths[found], np.ones(len(found)), kinds)
 
 
 def _is_nearest(vertices: Ints, reaches: Floats) -> Bools:

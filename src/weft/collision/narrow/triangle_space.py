@@ -4,8 +4,8 @@ Paper: da Silva, "Cloth animation with collision detection", section 9.1.2, as s
 triangle stationary, project the point's first and last positions into its space, and report a collision where they lie
 on opposite sides of the plane z = 0.
 
-The paper only sketches it. Our space is spanned by the two sides e1, e2 and the unit normal of the triangle, each at its
-own end of the step, so that a triangle that turns and stretches is stationary: (u, v) are barycentric coordinates and z
+The paper only sketches it. Our space is spanned by two sides e1, e2 and the unit normal of the triangle, each at its
+own end of the step, so that a triangle that turns and stretches is stationary: (u, v) are barycentric coordinates, z is
 the height. The point's path between the two ends is taken as straight in that space, which is exact only where the
 triangle moves without turning or changing shape. The path crosses z = 0 at t = z_0 / (z_0 - z_1), and the crossing is a
 contact where u, v >= 0 and u + v <= 1. Points within the separation of the plane count as on it.

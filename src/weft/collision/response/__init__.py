@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from weft.arrays import Floats, Ints
 from weft.geometry.contacts import PlaneContacts
-from weft.linear.constraints import Constraints
+from weft.geometry.mesh import Mesh
 from weft.parameters import Parameters
 from weft.registry import Family
 
+if TYPE_CHECKING:  # it holds kernels, and naming the members of a family must not load numba
+    from weft.linear.constraints import Constraints
+
+
+class Surroundings(NamedTuple):
+    """What never changes: the cloths and the bodies, as meshes."""
+
+    cloth: Mesh
+    """all cloths, at rest"""
+    bodies: Mesh | None
+    """all bodies but planes, at time 0; None where there are none"""
+    clearance: Floats
+    """(n,) the distance that cloth keeps [m]"""
+    friction: Floats
+    """(n,) Coulomb coefficient of the fabric"""
+    broad: Any
+    """makes the broad phase of a mesh"""
+
+
+class StepStart(NamedTuple):
+    """What a response knows when a step begins."""
+
+    x: Floats
+    """(n, 3) positions [m]"""
+    v: Floats
+    """(n, 3) velocities [m/s]"""
+    x_free: Floats
+    """(n, 3) where the cloth would be at the end of the step if nothing but gravity acted [m]"""
+    impulses: Floats
+    """(n, 3) that constraints exerted in the step before [N s]"""
+    contacts: PlaneContacts
+    """vertices that would touch bodies on the way to `x_free`"""
+    pinned: Ints
+    """(p,) vertices that are held"""
+    pin_velocities: Floats
+    """(p, 3) velocities that take them where they belong [m/s]"""
+    bodies_t0: Floats
+    """(b, 3) vertices of the bodies at the start [m]"""
+    bodies_t1: Floats
+    """(b, 3) and at the end [m]"""
+    dt: float
+
 
 class Response(Protocol):
-    """Turns contacts and pins into constraints, and corrects them after each solve of a step."""
+    """Turns contacts and pins into constraints, corrects them after each solve, and has the last word on motion."""
 
     Parameters: ClassVar[type[Parameters]]
+    uses_springs: ClassVar[bool]
+    """True where its constraints couple vertices: the integrator must solve for all of them at once"""
 
-    def __init__(self, parameters: Any = None) -> None: ...
+    def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None: ...
 
-    def begin(
-        self,
-        contacts: PlaneContacts,
-        pinned: Ints,
-        pin_velocities: Floats,
-        v: Floats,
-        impulses: Floats,
-        dt: float,
-    ) -> None:
-        """Take up the contacts and pins of a new step; `impulses` (n, 3) [N s] are those of the step before."""
+    def begin(self, start: StepStart) -> None:
+        """Take up the contacts and pins of a new step."""
 
     def constraints(self) -> Constraints:
         """The constraints as they stand."""
@@ -35,8 +71,15 @@ class Response(Protocol):
     def update(self, contacts: PlaneContacts, dv: Floats, impulses: Floats) -> bool:
         """Learn from a solve and from the contacts along the path it gave; True where it must be solved again."""
 
+    def finish(self, x_t1: Floats) -> Floats:
+        """The positions (n, 3) at which the step may end, given those that the solve asks for."""
+
     def n_contacts(self) -> int:
         """How many contacts hold."""
 
 
-RESPONSES = Family("response", __name__, {"contact_filter": "ContactFilter"})
+RESPONSES = Family(
+    "response",
+    __name__,
+    {"dividing_planes": "DividingPlanes", "contact_filter": "ContactFilter"},
+)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import Floats, Ints, Longs
+from weft.collision.response import StepStart, Surroundings
 from weft.geometry.contacts import PlaneContacts, join_contacts
 from weft.linear.constraints import Constraints, build_constraints
 from weft.parameters import Parameters, quantity
@@ -36,27 +37,20 @@ class ContactFilter:
     """Constraints for pins and for contacts with bodies, corrected until contact, friction and motion agree."""
 
     Parameters = ContactFilterParameters
+    uses_springs = False
 
-    def __init__(self, parameters: ContactFilterParameters | None = None) -> None:
+    def __init__(self, surroundings: Surroundings, parameters: ContactFilterParameters | None = None) -> None:
         self.parameters = parameters or ContactFilterParameters()
 
-    def begin(
-        self,
-        contacts: PlaneContacts,
-        pinned: Ints,
-        pin_velocities: Floats,
-        v: Floats,
-        impulses: Floats,
-        dt: float,
-    ) -> None:
-        self._v, self._dt = v, dt
-        self._pinned, self._pin_velocities = pinned, pin_velocities
-        self._is_pinned = np.zeros(len(v), bool)
-        self._is_pinned[pinned] = True
-        self._contacts = contacts.select(~self._is_pinned[contacts.vertices])
+    def begin(self, start: StepStart) -> None:
+        self._v, self._dt = start.v, start.dt
+        self._pinned, self._pin_velocities = start.pinned, start.pin_velocities
+        self._is_pinned = np.zeros(len(start.v), bool)
+        self._is_pinned[start.pinned] = True
+        self._contacts = start.contacts.select(~self._is_pinned[start.contacts.vertices])
         self._holds = np.ones(len(self._contacts.vertices), bool)
         self._solves = 0
-        self._learn_friction(v, impulses)
+        self._learn_friction(start.v, start.impulses)
 
     def n_contacts(self) -> int:
         return int(self._holds.sum())
@@ -91,6 +85,9 @@ class ContactFilter:
         if changed:
             self._learn_friction(self._v + dv, impulses)
         return changed
+
+    def finish(self, x_t1: Floats) -> Floats:
+        return x_t1
 
     def _learn_friction(self, v: Floats, impulses: Floats) -> None:
         """Overwrite the drag coefficient [N s / (m/s)] of each contact from velocities and impulses of a solve."""
