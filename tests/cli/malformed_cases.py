@@ -255,7 +255,12 @@ OPTIONS = [
     Case("describe nothing", ["describe"], "Missing argument 'name'; see weft describe --help"),
 ]
 
-GOOD_META = {"n_vertices": 3, "fps": 60, "scene": {"name": "s", "cloth": [{"mesh": "a.obj"}]}}
+GOOD_META = {
+    "n_vertices": 3,
+    "fps": 60,
+    "cloth": [{"first": 0, "n_vertices": 3}],
+    "scene": {"name": "s", "cloth": [{"mesh": "a.obj"}]},
+}
 FRAME = {"positions.f32": np.eye(3, dtype="<f4").tobytes(), "certificate.jsonl": '{"frame": 0}\n'}
 
 
@@ -276,6 +281,7 @@ RECORDINGS = [
     *recording("meta that is a list", [1], DAMAGED),
     *recording("meta without sizes", {}, DAMAGED),
     *recording("meta without vertices", {**GOOD_META, "n_vertices": 0}, DAMAGED),
+    *recording("meta of another cloth", {**GOOD_META, "cloth": [{"first": 0, "n_vertices": 4}]}, DAMAGED),
     *recording("meta with fps 0", {**GOOD_META, "fps": 0}, DAMAGED),
     *recording("meta with a word for the scene", {**GOOD_META, "scene": "tablecloth"}, DAMAGED),
     Case("check a missing path", ["check", "r"], "r: no such recording or mesh"),
