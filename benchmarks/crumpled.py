@@ -10,8 +10,6 @@ The layers may pass through one another in places, which tangled input does too:
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +55,7 @@ def make_state(vertices: int, seed: int = 7) -> State:
     mesh = build_grid((SIZE, SIZE), (vertices, vertices))
     rng = np.random.default_rng(seed)
     x = crumple(mesh.positions, rng)
-    velocity = np.zeros_like(x) + [0.0, 0.0, -SPEED]
+    velocity = np.zeros_like(x) + np.array([0.0, 0.0, -SPEED])
     for _ in range(4):
         k = rng.normal(size=3) * 10.0
         velocity += 0.3 * SPEED * np.sin(x @ k + rng.uniform(0, 2 * np.pi))[:, None] * rng.normal(size=3)

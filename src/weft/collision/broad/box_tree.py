@@ -188,8 +188,16 @@ def push_children(skip: Ints, node: int, other: int, side: int, pairs: Ints, n: 
 
 @kernel
 def descend(
-    tree_a: BoxTree, tree_b: BoxTree, is_self: bool, pairs: Ints, head: int, n: int, is_queue: bool,
-    rows_out: Ints, at: int, end: int,
+    tree_a: BoxTree,
+    tree_b: BoxTree,
+    is_self: bool,
+    pairs: Ints,
+    head: int,
+    n: int,
+    is_queue: bool,
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> tuple[int, int, int, int]:
     """Work off `pairs[head : n]` of nodes, replacing each that meets by pairs one level down.
 
@@ -241,8 +249,17 @@ def descend(
 
 @kernel(parallel=True)
 def search_together(
-    tree_a: BoxTree, tree_b: BoxTree, is_self: bool, front: Ints, head: int, n_front: int, stack_size: int,
-    starts: Longs, rows_out: Ints, counts_out: Longs, tests_out: Longs,
+    tree_a: BoxTree,
+    tree_b: BoxTree,
+    is_self: bool,
+    front: Ints,
+    head: int,
+    n_front: int,
+    stack_size: int,
+    starts: Longs,
+    rows_out: Ints,
+    counts_out: Longs,
+    tests_out: Longs,
 ) -> None:
     """Go down two trees at once, or one against itself, below pairs `head` to `n_front` of the front."""
     size = n_front - head
@@ -299,8 +316,17 @@ class TreePhase(TrianglePhase):
         stack_size = WIDEST * (int(self.tree.depth.max()) + int(other_tree.depth.max()) + 2)
         rows = self._buffer(f"pairs {is_self}").fill(
             lambda starts, rows_out, counts_out: search_together(
-                self.tree, other_tree, is_self, front, head, n_front, stack_size,
-                starts, rows_out, counts_out, self._chunk_tests,
+                self.tree,
+                other_tree,
+                is_self,
+                front,
+                head,
+                n_front,
+                stack_size,
+                starts,
+                rows_out,
+                counts_out,
+                self._chunk_tests,
             )
         )
         self._count(n_tests, other_tree)
@@ -325,4 +351,6 @@ class TreePhase(TrianglePhase):
     def _count(self, n_tests: int, other_tree: BoxTree) -> None:
         self.counters.boxes_tested += n_tests + int(self._chunk_tests.sum())
         skipped = int((self.tree.touched == 0).sum())
-        self.counters.boxes_skipped += skipped if other_tree is self.tree else skipped + int((other_tree.touched == 0).sum())
+        self.counters.boxes_skipped += (
+            skipped if other_tree is self.tree else skipped + int((other_tree.touched == 0).sum())
+        )

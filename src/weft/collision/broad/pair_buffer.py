@@ -2,7 +2,8 @@
 
 The chunks are the same for any number of threads, so the merged rows are too. Each chunk owns a stretch of one
 buffer. A chunk that finds more rows than its stretch holds goes on counting without writing; the stretches then grow
-to what was counted and the search runs once more. No pair is ever dropped.
+to what was counted and the search runs once more. No pair is ever dropped. The constants here are
+compiled into every `@kernel` that fills a buffer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The boxes a search did not look at, as arrays and as a mesh to draw (paper 001, Fig. 5).
 
-    cloth.refit(x), body.refit(y)
-    cloth.pairs(body)
-    lower, upper, depth = untested_boxes(cloth)
-    positions, triangles = build_wireframe(lower, upper, thickness=0.001)
+cloth.refit(x), body.refit(y)
+cloth.pairs(body)
+lower, upper, depth = untested_boxes(cloth)
+positions, triangles = build_wireframe(lower, upper, thickness=0.001)
 """
 
 from __future__ import annotations

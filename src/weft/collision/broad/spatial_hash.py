@@ -81,7 +81,7 @@ def update_cubes(boxes: Boxes, origin: Floats, size: float, shape: Longs, cubes_
 @kernel
 def key_of(shape: Longs, i: int, j: int, k: int) -> int:
     """Key of the cube (i, j, k), eq. 18."""
-    return i + shape[0] * k + shape[0] * shape[2] * j
+    return int(i + shape[0] * k + shape[0] * shape[2] * j)
 
 
 @kernel
@@ -93,12 +93,15 @@ def find_place(keys: Longs, key: int) -> int:
     while keys[place] != key and keys[place] != -1:
         place = (place + step) % n
         step += 2
-    return place
+    return int(place)
 
 
 @kernel
 def fill_table(table: Table, places: Longs) -> None:
-    """Enter every item in every cube it touches; overwrites keys, starts and items. `places` is scratch, one an entry."""
+    """Enter every item in every cube it touches; overwrites keys, starts and items.
+
+    `places` is scratch, one for each entry.
+    """
     shape, cubes, keys, starts, items = table
     entry = 0
     for item in range(cubes.shape[0]):
@@ -129,8 +132,16 @@ def fill_table(table: Table, places: Longs) -> None:
 
 @kernel
 def search_triangles(
-    table: Table, a: Primitives, b: Primitives, cubes_b: Longs, is_self: bool, first: int, last: int,
-    rows_out: Ints, at: int, end: int,
+    table: Table,
+    a: Primitives,
+    b: Primitives,
+    cubes_b: Longs,
+    is_self: bool,
+    first: int,
+    last: int,
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> tuple[int, int]:
     """Pairs of triangles `first` to `last` of b with those in the table that share a cube; next row, tests."""
     shape, cubes_a, keys, starts, items = table
@@ -163,8 +174,18 @@ def search_triangles(
 
 @kernel
 def search_nodes(
-    table: Table, a: Primitives, around_a: Csr, b: Primitives, around_b: Csr, cubes_b: Longs, is_self: bool,
-    first: int, last: int, rows_out: Ints, at: int, end: int,
+    table: Table,
+    a: Primitives,
+    around_a: Csr,
+    b: Primitives,
+    around_b: Csr,
+    cubes_b: Longs,
+    is_self: bool,
+    first: int,
+    last: int,
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> tuple[int, int]:
     """Pairs of triangles around nodes `first` to `last` of b and around nodes in the same cube; next row, tests."""
     n_tests = 0
@@ -192,8 +213,18 @@ def search_nodes(
 
 @kernel(parallel=True)
 def search_table(
-    table: Table, a: Primitives, around_a: Csr, b: Primitives, around_b: Csr, cubes_b: Longs, is_self: bool,
-    by_nodes: bool, starts: Longs, rows_out: Ints, counts_out: Longs, tests_out: Longs,
+    table: Table,
+    a: Primitives,
+    around_a: Csr,
+    b: Primitives,
+    around_b: Csr,
+    cubes_b: Longs,
+    is_self: bool,
+    by_nodes: bool,
+    starts: Longs,
+    rows_out: Ints,
+    counts_out: Longs,
+    tests_out: Longs,
 ) -> None:
     """Search the table with the nodes or the triangles of b, in chunks."""
     n = len(cubes_b)
@@ -228,7 +259,8 @@ class SpatialHash(TrianglePhase):
         model_config = ConfigDict(frozen=True, extra="forbid")
 
         fill: Literal["complete", "nodes"] = Field(
-            default="complete", description="complete: triangles in every cube they touch; nodes: as published, misses pairs"
+            default="complete",
+            description="complete: triangles in every cube they touch; nodes: as published, misses pairs",
         )
         cube_size: float | None = Field(
             default=None, gt=0.0, description="edge of a cube [m]; by default from the mean edge and the motion, eq. 21"
@@ -300,8 +332,18 @@ class SpatialHash(TrianglePhase):
         other.primitives.touched[:] = 0
         rows = self._buffer(f"pairs {is_self}").fill(
             lambda starts, rows_out, counts_out: search_table(
-                self.table, self.primitives, around[0], other.primitives, around[1], cubes_b, is_self,
-                self._by_nodes, starts, rows_out, counts_out, self._chunk_tests,
+                self.table,
+                self.primitives,
+                around[0],
+                other.primitives,
+                around[1],
+                cubes_b,
+                is_self,
+                self._by_nodes,
+                starts,
+                rows_out,
+                counts_out,
+                self._chunk_tests,
             )
         )
         skipped = [int((phase.primitives.touched == 0).sum()) for phase in (self, other)]

@@ -74,8 +74,16 @@ def _first_seen(rows: Ints) -> Ints:
 
 @kernel
 def add_vertex_triangle(
-    a: Primitives, b: Primitives, pairs: Ints, first: int, last: int, side: int, is_self: bool,
-    rows_out: Ints, at: int, end: int,
+    a: Primitives,
+    b: Primitives,
+    pairs: Ints,
+    first: int,
+    last: int,
+    side: int,
+    is_self: bool,
+    rows_out: Ints,
+    at: int,
+    end: int,
 ) -> int:
     """Write the vertices of a that triangles in column `side` of the pairs own and that touch the other triangle.
 
@@ -112,7 +120,7 @@ def add_edge_edge(
                 if eb < 0 or not is_overlapping(a.edge_boxes, ea, b.edge_boxes, eb):
                     continue
                 b0, b1 = b.edges[eb, 0], b.edges[eb, 1]
-                if is_self and (a0 == b0 or a0 == b1 or a1 == b0 or a1 == b1):
+                if is_self and (a0 in (b0, b1) or a1 in (b0, b1)):
                     continue
                 if at < end:
                     rows_out[at, 0] = min(ea, eb) if is_self else ea
@@ -123,7 +131,14 @@ def add_edge_edge(
 
 @kernel(parallel=True)
 def collect_candidates(
-    a: Primitives, b: Primitives, pairs: Ints, kind: int, is_self: bool, starts: Longs, rows_out: Ints, counts_out: Longs
+    a: Primitives,
+    b: Primitives,
+    pairs: Ints,
+    kind: int,
+    is_self: bool,
+    starts: Longs,
+    rows_out: Ints,
+    counts_out: Longs,
 ) -> None:
     """Write the candidates of one kind that triangle pairs hold, in chunks of pairs."""
     for i in prange(N_CHUNKS):

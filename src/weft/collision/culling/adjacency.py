@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Self
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from weft.arrays import Bools, Ints
@@ -28,7 +27,7 @@ def mark_distant(triangles: Ints, pairs: Ints, shared: int, keep_out: Bools) -> 
         n = 0
         for i in range(3):
             for j in range(3):
-                n += np.int64(triangles[pairs[row, 0], i] == triangles[pairs[row, 1], j])
+                n += int(triangles[pairs[row, 0], i] == triangles[pairs[row, 1], j])
         keep_out[row] = n < shared
 
 

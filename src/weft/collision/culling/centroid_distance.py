@@ -29,7 +29,9 @@ SOUND_THRESHOLD = 4.0 / 3.0
 
 
 @kernel
-def mark_near(a_t0: Floats, a_t1: Floats, b_t0: Floats, b_t1: Floats, pairs: Ints, limit: float, keep_out: Bools) -> None:
+def mark_near(
+    a_t0: Floats, a_t1: Floats, b_t0: Floats, b_t1: Floats, pairs: Ints, limit: float, keep_out: Bools
+) -> None:
     """Overwrite `keep_out`: True where two centroids come within `limit` during the step."""
     for row in range(pairs.shape[0]):
         ta, tb = pairs[row, 0], pairs[row, 1]
@@ -63,7 +65,8 @@ class CentroidDistance(RowFilter):
 
     def _update(self) -> None:
         edges = self.mesh.topology.edges
-        self._centroids = tuple(np.ascontiguousarray(x[self.triangles].mean(axis=1)) for x in (self.x_t0, self.x_t1))
+        self._centroids_t0 = np.ascontiguousarray(self.x_t0[self.triangles].mean(axis=1))
+        self._centroids_t1 = np.ascontiguousarray(self.x_t1[self.triangles].mean(axis=1))
         self.longest_edge = max(
             float(np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1).max(initial=0.0))
             for x in (self.x_t0, self.x_t1)
@@ -74,5 +77,6 @@ class CentroidDistance(RowFilter):
         keep = all_kept(rows)
         # a hair above the threshold, so that rounding cannot cut what just touches
         limit = self.parameters.threshold * max(self.longest_edge, second.longest_edge) * (1.0 + 1e-9)
-        mark_near(*self._centroids, *second._centroids, rows, limit, keep)
+        a, b = (self._centroids_t0, self._centroids_t1), (second._centroids_t0, second._centroids_t1)
+        mark_near(a[0], a[1], b[0], b[1], rows, limit, keep)
         return keep

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from weft.arrays import Bools, Floats, Ints
@@ -113,6 +112,13 @@ class Ipsilateral(RowFilter):
         second = other or self
         keep = all_kept(rows)
         mark_crossing(
-            self.x_t0, self.x_t1, second.x_t0, second.x_t1, second.triangles, rows, _VARIANTS[self.parameters.variant], keep
+            self.x_t0,
+            self.x_t1,
+            second.x_t0,
+            second.x_t1,
+            second.triangles,
+            rows,
+            _VARIANTS[self.parameters.variant],
+            keep,
         )
         return keep

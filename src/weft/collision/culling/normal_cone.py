@@ -88,7 +88,7 @@ def normalized(x: float, y: float, z: float, smallest: float) -> Vector:
 
 @kernel
 def angle_between(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> float:
-    return np.arccos(min(max(ax * bx + ay * by + az * bz, -1.0), 1.0))
+    return float(np.arccos(min(max(ax * bx + ay * by + az * bz, -1.0), 1.0)))
 
 
 @kernel
@@ -177,8 +177,16 @@ def update_cones(x_t0: Floats, x_t1: Floats, triangles: Ints, tree: BoxTree, is_
 
 @kernel
 def close_nodes(
-    x_t0: Floats, x_t1: Floats, tree: BoxTree, cones: Floats, borders: Csr, edges: Ints, is_ring: Bools, is_sound: bool,
-    closed_out: Bools, part_out: Ints,
+    x_t0: Floats,
+    x_t1: Floats,
+    tree: BoxTree,
+    cones: Floats,
+    borders: Csr,
+    edges: Ints,
+    is_ring: Bools,
+    is_sound: bool,
+    closed_out: Bools,
+    part_out: Ints,
 ) -> None:
     """Overwrite which nodes need no search within, the topmost only, and the closed node of every triangle or -1."""
     node = 0
@@ -264,7 +272,8 @@ class NormalCone(RowFilter):
         model_config = ConfigDict(frozen=True, extra="forbid")
 
         variant: Literal["published", "sound"] = Field(
-            default="sound", description="published: normals only; sound: the projected contour too, at all times of the step"
+            default="sound",
+            description="published: normals only; sound: the projected contour too, at all times of the step",
         )
 
     def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
@@ -284,8 +293,16 @@ class NormalCone(RowFilter):
     def _update(self) -> None:
         update_cones(self.x_t0, self.x_t1, self.triangles, self.tree, self.sound, self.cones)
         close_nodes(
-            self.x_t0, self.x_t1, self.tree, self.cones, self._borders, self.mesh.topology.edges, self._is_ring,
-            self.sound, self.closed, self._part,
+            self.x_t0,
+            self.x_t1,
+            self.tree,
+            self.cones,
+            self._borders,
+            self.mesh.topology.edges,
+            self._is_ring,
+            self.sound,
+            self.closed,
+            self._part,
         )
 
     def keep(self, rows: Ints, other: Self | None = None) -> Bools:
