@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +16,7 @@ from weft.errors import WeftError
 from weft.geometry.topology import Topology, build_topology
 
 READABLE = (".obj", ".ply", ".stl", ".glb", ".gltf", ".off")
+MIN_RELATIVE_AREA = 1e-12  # of a triangle, doubled, over its longest side squared
 MAX_GRID_VERTICES = 4_000_000  # 2000 x 2000: about 8 GB in a simulation
 
 
@@ -55,6 +58,8 @@ def build_grid(size: tuple[float, float], vertices: tuple[int, int]) -> Mesh:
     m, n = vertices
     if m < 2 or n < 2:
         raise WeftError(f"grid: needs at least 2 x 2 vertices, got {m} x {n}")
+    if not all(0.0 < side < np.inf for side in size):
+        raise WeftError(f"grid: size must be positive, got {size[0]} x {size[1]}")
     if m * n > MAX_GRID_VERTICES:
         raise WeftError(f"grid: {m} x {n} vertices are more than {MAX_GRID_VERTICES:,}; use fewer")
     u = (np.arange(m) / (m - 1) - 0.5) * size[0]
@@ -70,30 +75,36 @@ def build_grid(size: tuple[float, float], vertices: tuple[int, int]) -> Mesh:
 def read_mesh(path: Path | str) -> Mesh:
     """Read a mesh file. Vertices keep the file's order; quads and polygons are cut into triangles.
 
+    STL has no vertices of its own: equal corners become one vertex, in the order in which they first occur.
+
     Raises
     ------
     WeftError
         naming the file and the reason, where it cannot be read or cannot be simulated.
     """
     path = Path(path)
-    if path.is_dir():
-        raise WeftError(f"{path}: is a folder; give a mesh file ({', '.join(READABLE)})")
-    if not path.exists():
-        raise WeftError(f"{path}: no such file")
-    if path.suffix.lower() not in READABLE:
-        raise WeftError(f"{path}: cannot read {path.suffix or 'a file without an ending'!r}; use {', '.join(READABLE)}")
     try:
-        positions, faces = _read_obj(path) if path.suffix.lower() == ".obj" else _read_with_trimesh(path)
-    except WeftError:
-        raise
-    except Exception as error:  # a reader meets arbitrary bytes: whatever it trips over is the file's fault
-        raise WeftError(f"{path}: cannot be read as a {path.suffix[1:].upper()} mesh ({_one_line(error)})") from None
-    try:
+        positions, faces = _read_arrays(path)
         mesh = Mesh(as_positions(positions), as_indices(faces, len(positions)))
         check_mesh(mesh)
     except WeftError as error:
         raise WeftError(f"{path}: {error}") from None
+    except OSError as error:
+        raise WeftError(f"{path}: cannot be read ({error.strerror or _one_line(error)})") from None
+    except Exception as error:  # a reader meets arbitrary bytes: whatever it trips over is the file's fault
+        raise WeftError(f"{path}: damaged, or not {path.suffix[1:].upper()} ({_one_line(error)})") from None
     return mesh
+
+
+def _read_arrays(path: Path) -> tuple[Floats, Longs]:
+    if path.is_dir():
+        raise WeftError(f"is a folder; give a mesh file ({', '.join(READABLE)})")
+    if not path.exists():
+        raise WeftError("no such file")
+    if path.suffix.lower() not in READABLE:
+        kind = f"{path.suffix!r} files" if path.suffix else "a file without an ending"
+        raise WeftError(f"cannot read {kind}; use {', '.join(READABLE)}")
+    return _read_obj(path) if path.suffix.lower() == ".obj" else _read_with_trimesh(path)
 
 
 def _one_line(error: Exception) -> str:
@@ -103,39 +114,70 @@ def _one_line(error: Exception) -> str:
 def _read_with_trimesh(path: Path) -> tuple[Floats, Longs]:
     import trimesh  # 0.3 s: only when a file is read
 
-    loaded = trimesh.load_mesh(path, process=False)
+    if path.suffix.lower() == ".gltf":
+        json.loads(path.read_bytes())  # trimesh takes what is not JSON for an archive, and misses "model.gltf" in it
+    try:
+        loaded = trimesh.load_mesh(path, process=False)
+    except ImportError:  # it asks for a package that guesses encodings when a text format holds no text
+        raise ValueError("neither text nor the binary form") from None
     geometry = loaded.to_mesh() if isinstance(loaded, trimesh.Scene) else loaded
+    positions, faces = np.asarray(geometry.vertices), np.asarray(geometry.faces)
     if path.suffix.lower() == ".stl":
-        geometry.merge_vertices()  # STL repeats every corner: without welding no triangle has a neighbour
-    return np.asarray(geometry.vertices), np.asarray(geometry.faces)
+        _, first, vertex_of = np.unique(positions, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.argsort(order)
+        positions, faces = positions[first[order]], rank[vertex_of.ravel()][faces]
+    return positions, faces
 
 
 def _read_obj(path: Path) -> tuple[Floats, Longs]:
     """Vertices and faces of a Wavefront OBJ.
 
     By hand, since trimesh reorders and splits vertices wherever texture seams pass: a simulation's output must match
-    the file vertex by vertex.
+    the file vertex by vertex. Letters of any encoding may stand in comments and names.
     """
+    data = path.read_bytes()
+    if b"\0" in data:
+        raise ValueError("binary data, not text")
+    lines = re.split("\r\n|\r|\n", data.decode("utf-8-sig", errors="replace"))
     positions: list[list[float]] = []
-    faces: list[tuple[int, int, int]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="strict").splitlines(), start=1):
-        words = line.split()
-        if not words:
-            continue
+    faces: list[list[int]] = []
+    face_lines: list[int] = []
+    for number, words in _join_continued(lines):
         try:
             if words[0] == "v":
-                positions.append([float(word) for word in words[1:4]])
-                if len(positions[-1]) != 3:
-                    raise ValueError("a vertex needs three coordinates")
+                x, y, z = words[1:4]
+                positions.append([float(x), float(y), float(z)])
             elif words[0] == "f":
-                corners = [int(word.split("/")[0]) for word in words[1:]]
-                if len(corners) < 3 or 0 in corners:
-                    raise ValueError("a face needs three vertices, counted from 1")
-                ring = [c - 1 if c > 0 else len(positions) + c for c in corners]
-                faces.extend((ring[0], ring[k], ring[k + 1]) for k in range(1, len(ring) - 1))
-        except ValueError as error:
-            raise WeftError(f"{path}: line {number}: {error}") from None
-    return np.array(positions, np.float64).reshape(-1, 3), np.array(faces, np.int64).reshape(-1, 3)
+                ring = [int(word.split("/")[0]) for word in words[1:]]
+                if len(ring) < 3 or 0 in ring:
+                    raise ValueError
+                ring = [vertex - 1 if vertex > 0 else len(positions) + vertex for vertex in ring]
+                faces.extend([ring[0], ring[k], ring[k + 1]] for k in range(1, len(ring) - 1))
+                face_lines.extend([number] * (len(ring) - 2))
+        except ValueError:
+            need = "a vertex needs three numbers" if words[0] == "v" else "a face needs three vertices, counted from 1"
+            raise WeftError(f"line {number}: {need}, got {' '.join(words)[:60]!r}") from None
+    triangles = np.array(faces, np.int64).reshape(-1, 3)
+    missing = ((triangles < 0) | (triangles >= len(positions))).any(axis=1)
+    if missing.any():
+        number = face_lines[int(np.argmax(missing))]
+        face = " ".join(lines[number - 1].split())[:60]
+        raise WeftError(f"line {number}: {face!r} names a vertex that is not there; the file has {len(positions)}")
+    return np.array(positions, np.float64).reshape(-1, 3), triangles
+
+
+def _join_continued(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """The number and the words of each line without its comment; one that ends in a backslash takes in the next."""
+    words: list[str] = []
+    start = 1
+    for number, line in enumerate(lines, start=1):
+        start = start if words else number
+        text = line.partition("#")[0].rstrip()
+        words += text.removesuffix("\\").split()
+        if words and not text.endswith("\\"):
+            yield start, words
+            words = []
 
 
 def check_mesh(mesh: Mesh) -> None:
@@ -148,11 +190,11 @@ def check_mesh(mesh: Mesh) -> None:
     unused = np.bincount(triangles.ravel(), minlength=len(x)) == 0
     if unused.any():
         raise WeftError(f"vertex {int(np.argmax(unused))} belongs to no triangle; remove it")
-    corners = x[triangles]
-    sides = np.stack([corners[:, k] - corners[:, k - 1] for k in range(3)], axis=1)
-    doubled_area = np.linalg.norm(np.cross(sides[:, 1], sides[:, 2]), axis=1)
-    longest_sq = (sides**2).sum(axis=2).max(axis=1)
-    flat = ~(doubled_area > 1e-12 * longest_sq)
+    half = 0.5 * x[triangles]  # half, and then relative to the longest side: no size overflows or vanishes
+    sides = np.stack([half[:, k] - half[:, k - 1] for k in range(3)], axis=1)
+    longest = np.abs(sides).max(axis=(1, 2), keepdims=True)
+    sides = np.divide(sides, longest, out=np.zeros_like(sides), where=longest > 0.0)
+    flat = ~(np.linalg.norm(np.cross(sides[:, 1], sides[:, 2]), axis=1) > MIN_RELATIVE_AREA)
     if flat.any():
         i = int(np.argmax(flat))
         raise WeftError(f"triangle {i} {triangles[i].tolist()} has no area; remove it or merge its vertices")

@@ -1,0 +1,83 @@
+"""Responses: what is done about contacts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from weft.arrays import Floats, Ints
+from weft.geometry.contacts import PlaneContacts
+from weft.geometry.mesh import Mesh
+from weft.linear.constraints import Constraints
+from weft.parameters import Parameters
+from weft.registry import Family
+
+
+class Surroundings(NamedTuple):
+    """What never changes: the cloths and the bodies, as meshes."""
+
+    cloth: Mesh
+    """all cloths, at rest"""
+    bodies: Mesh | None
+    """all bodies but planes, at time 0; None where there are none"""
+    clearance: Floats
+    """(n,) the distance that cloth keeps [m]"""
+    friction: Floats
+    """(n,) Coulomb coefficient of the fabric"""
+    broad: Any
+    """makes the broad phase of a mesh"""
+
+
+class StepStart(NamedTuple):
+    """What a response knows when a step begins."""
+
+    x: Floats
+    """(n, 3) positions [m]"""
+    v: Floats
+    """(n, 3) velocities [m/s]"""
+    x_free: Floats
+    """(n, 3) where the cloth would be at the end of the step if nothing but gravity acted [m]"""
+    impulses: Floats
+    """(n, 3) that constraints exerted in the step before [N s]"""
+    contacts: PlaneContacts
+    """vertices that would touch bodies on the way to `x_free`"""
+    pinned: Ints
+    """(p,) vertices that are held"""
+    pin_velocities: Floats
+    """(p, 3) velocities that take them where they belong [m/s]"""
+    bodies_t0: Floats
+    """(b, 3) vertices of the bodies at the start [m]"""
+    bodies_t1: Floats
+    """(b, 3) and at the end [m]"""
+    dt: float
+
+
+class Response(Protocol):
+    """Turns contacts and pins into constraints, corrects them after each solve, and has the last word on motion."""
+
+    Parameters: ClassVar[type[Parameters]]
+    uses_springs: ClassVar[bool]
+    """True where its constraints couple vertices: the integrator must solve for all of them at once"""
+
+    def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None: ...
+
+    def begin(self, start: StepStart) -> None:
+        """Take up the contacts and pins of a new step."""
+
+    def constraints(self) -> Constraints:
+        """The constraints as they stand."""
+
+    def update(self, contacts: PlaneContacts, dv: Floats, impulses: Floats) -> bool:
+        """Learn from a solve and from the contacts along the path it gave; True where it must be solved again."""
+
+    def finish(self, x_t1: Floats) -> Floats:
+        """The positions (n, 3) at which the step may end, given those that the solve asks for."""
+
+    def n_contacts(self) -> int:
+        """How many contacts hold."""
+
+
+RESPONSES = Family(
+    "response",
+    __name__,
+    {"dividing_planes": "DividingPlanes", "contact_filter": "ContactFilter"},
+)

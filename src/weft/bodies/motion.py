@@ -1,0 +1,91 @@
+"""Rigid motion by keyframes, for colliders and for pins."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import model_validator
+from scipy.spatial.transform import Rotation, Slerp
+
+from weft.arrays import Floats
+from weft.explain import problem_at
+from weft.parameters import Parameters, Vector, quantity
+
+
+class Keyframe(Parameters):
+    """Where a body or a pin is at one time, relative to where the scene puts it.
+
+    [[collider]]
+    sphere = { radius = 0.1 }
+    motion.keyframes = [{ time = 0 }, { time = 1, move = [0, 0, 0.1], turn = [0, 0, 90] }]
+    """
+
+    time: float = quantity("time of this pose", unit="s", ge=0, le=36000)
+    move: Vector = quantity("displacement from the start", unit="m", default=(0.0, 0.0, 0.0))
+    turn: Vector = quantity("rotation about the centre: axis times angle", unit="deg", default=(0.0, 0.0, 0.0))
+    scale: Vector = quantity("factors along x, y and z about the centre; for pins only", default=(1.0, 1.0, 1.0))
+
+
+class Motion(Parameters):
+    """Keyframes, with straight or smooth motion between them; still before the first and after the last.
+
+    [[collider]]
+    sphere = { radius = 0.1 }
+    motion = { ease = true, keyframes = [{ time = 0.5 }, { time = 1, move = [0, 0, 0.1] }] }
+    """
+
+    keyframes: list[Keyframe] = quantity("poses in the order of time", min_length=1)
+    ease: bool = quantity("start and stop softly at each keyframe", default=False)
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Motion:
+        for k, (a, b) in enumerate(pairwise(frame.time for frame in self.keyframes)):
+            if b <= a:
+                raise problem_at(f"{b:g} s is not after {a:g} s; put keyframes in order", "keyframes", k + 1, "time")
+        return self
+
+    def between(self, time: float) -> tuple[Keyframe, Keyframe, float]:
+        """The keyframes before and after `time` [s], and how far from the one to the other it is, from 0 to 1."""
+        times = [frame.time for frame in self.keyframes]
+        if time <= times[0] or time >= times[-1]:
+            held = self.keyframes[0 if time <= times[0] else -1]
+            return held, held, 0.0
+        k = int(np.searchsorted(times, time, side="right")) - 1
+        s = (time - times[k]) / (times[k + 1] - times[k])
+        return self.keyframes[k], self.keyframes[k + 1], s * s * (3.0 - 2.0 * s) if self.ease else s
+
+
+class Pose(NamedTuple):
+    """A rotation about the origin of a body, then a displacement: world = rotation @ local + position."""
+
+    rotation: Floats
+    """(3, 3)"""
+    position: Floats
+    """(3,) [m]"""
+
+    def to_world(self, local: Floats) -> Floats:
+        return local @ self.rotation.T + self.position
+
+    def to_local(self, world: Floats) -> Floats:
+        return (world - self.position) @ self.rotation
+
+
+def pose_at(motion: Motion | None, time: float, start: Pose) -> Pose:
+    """The pose of a body that the scene puts at `start`, at `time` [s]."""
+    if motion is None:
+        return start
+    first, second, s = motion.between(time)
+    turns = Rotation.from_rotvec(np.deg2rad([first.turn, second.turn]))
+    turn = Slerp([0.0, 1.0], turns)(s).as_matrix()
+    move = (1.0 - s) * np.array(first.move) + s * np.array(second.move)
+    return Pose(turn @ start.rotation, start.position + move)
+
+
+def scale_at(motion: Motion | None, time: float) -> Floats:
+    """The factors (3,) by which a group of pins is spread or gathered at `time` [s]."""
+    if motion is None:
+        return np.ones(3)
+    first, second, s = motion.between(time)
+    return (1.0 - s) * np.array(first.scale) + s * np.array(second.scale)

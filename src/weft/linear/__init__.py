@@ -1,0 +1,1 @@
+"""Sparse matrices of 3 x 3 blocks and the conjugate gradients that solve with them."""

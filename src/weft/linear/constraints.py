@@ -1,0 +1,32 @@
+"""What vertices may not do in a step: the words in which responses speak to integrators."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.arrays import Floats
+from weft.linear.springs import Springs, no_springs
+
+
+class Constraints(NamedTuple):
+    """Directions in which vertices are not free, and what they must do there."""
+
+    filters: Floats
+    """(n, 3, 3) projector on the free directions; identity for a free vertex"""
+    change: Floats
+    """(n, 3) prescribed change of velocity in the other directions [m/s]"""
+    drag: Floats
+    """(n, 3, 3) friction: the impulse is -drag times the change of velocity, plus `impulses` [kg]"""
+    impulses: Floats
+    """(n, 3) impulses given from outside [N s]"""
+    springs: Springs
+    """contacts that couple several vertices; their impulse is -(w w^T) (x) B times the change of velocity"""
+
+
+def build_constraints(n: int) -> Constraints:
+    """No constraint on any of `n` vertices."""
+    return Constraints(
+        np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)), no_springs(n)
+    )

@@ -1,0 +1,84 @@
+"""Contacts in the linear system: each couples up to four vertices by one 3 x 3 block.
+
+A contact with signed weights w (its gap is n . sum_k w_k x_k) adds (w w^T) (x) B to the matrix, B being its stiffness
+and friction. The matrix is never assembled, since contacts come and go with every step: products go through
+t = B sum_k w_k x_k, then each vertex gathers w_k t over its contacts, in order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.arrays import Floats, Ints
+from weft.geometry.topology import group_rows
+from weft.jit import kernel
+
+
+class Springs(NamedTuple):
+    """m contacts between n vertices."""
+
+    vertices: Ints
+    """(m, 4)"""
+    weights: Floats
+    """(m, 4) signed; 0 where a vertex is not free to move"""
+    blocks: Floats
+    """(m, 3, 3) symmetric, positive semi-definite [kg]"""
+    starts: Ints
+    """(n + 1,) contacts of vertex i are items[starts[i] : starts[i + 1]]"""
+    items: Ints
+    """4 * contact + place of the vertex in it"""
+    tension: Floats
+    """(m, 3) scratch: t of each contact"""
+
+
+def build_springs(vertices: Ints, weights: Floats, blocks: Floats, n_vertices: int) -> Springs:
+    """Collect contacts by vertex; places of weight 0 are left out."""
+    m = len(vertices)
+    used = np.flatnonzero(weights.ravel())
+    rows = group_rows(vertices.ravel()[used], used.astype(np.int32), n_vertices)
+    return Springs(vertices, weights, blocks, rows.starts, rows.items, np.zeros((m, 3)))
+
+
+def no_springs(n_vertices: int) -> Springs:
+    return build_springs(np.zeros((0, 4), np.int32), np.zeros((0, 4)), np.zeros((0, 3, 3)), n_vertices)
+
+
+@kernel
+def update_tension(springs: Springs, x: Floats, c: int) -> None:
+    """Overwrite t of contact c for the vector x."""
+    s0 = s1 = s2 = 0.0
+    for k in range(4):
+        w, i = springs.weights[c, k], springs.vertices[c, k]
+        if w != 0.0:
+            s0 += w * x[i, 0]
+            s1 += w * x[i, 1]
+            s2 += w * x[i, 2]
+    for r in range(3):
+        springs.tension[c, r] = (
+            springs.blocks[c, r, 0] * s0 + springs.blocks[c, r, 1] * s1 + springs.blocks[c, r, 2] * s2
+        )
+
+
+@kernel
+def tension_at(springs: Springs, i: int) -> tuple[float, float, float]:
+    """Sum of w t over the contacts of vertex i."""
+    y0 = y1 = y2 = 0.0
+    for k in range(springs.starts[i], springs.starts[i + 1]):
+        c, place = springs.items[k] >> 2, springs.items[k] & 3
+        w = springs.weights[c, place]
+        y0 += w * springs.tension[c, 0]
+        y1 += w * springs.tension[c, 1]
+        y2 += w * springs.tension[c, 2]
+    return y0, y1, y2
+
+
+@kernel
+def spring_block(springs: Springs, i: int, r: int, c: int) -> float:
+    """Entry (r, c) of what the contacts add to the diagonal block of vertex i."""
+    total = 0.0
+    for k in range(springs.starts[i], springs.starts[i + 1]):
+        s, place = springs.items[k] >> 2, springs.items[k] & 3
+        total += springs.weights[s, place] ** 2 * springs.blocks[s, r, c]
+    return total

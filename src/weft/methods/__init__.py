@@ -1,0 +1,86 @@
+"""Named sets of parts. A method is data: which parts, with which parameters.
+
+`PARTS` names the family that each part comes from. In a scene, `method` is a name from here or a table with the same
+keys; a part is a name, or a table with its name and parameters:
+`integrator = { name = "implicit_euler", tolerance = 1e-6 }`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationInfo, field_validator
+
+from weft.collision.response import RESPONSES
+from weft.errors import WeftError, nearest
+from weft.explain import problem_at
+from weft.integrators import INTEGRATORS
+from weft.models import MODELS
+from weft.parameters import NameOr, Parameters, check_inside, quantity
+
+PARTS = {"model": MODELS, "integrator": INTEGRATORS, "broad": BROAD_PHASES, "response": RESPONSES}
+
+Part = NameOr[dict[str, Any]]
+
+
+def part_choice(part: Part, kind: str) -> tuple[str, dict[str, Any]]:
+    """Split a part into its name and parameters; `kind` is a key of `PARTS`."""
+    if isinstance(part, str):
+        name, values = part, {}
+    else:
+        values = dict(part)
+        name = values.pop("name", "")
+        if not isinstance(name, str) or not name:
+            raise WeftError(f"the table needs a name; choose from {', '.join(PARTS[kind])}")
+    if name not in PARTS[kind]:
+        raise WeftError(f"unknown {kind} {name!r}{nearest(name, PARTS[kind])}")
+    return name, values
+
+
+class Method(Parameters):
+    """A set of parts that together simulate cloth; a part is a name, or a table with its name and parameters.
+
+    [method]
+    integrator = { name = "implicit_euler", tolerance = 1e-4 }
+    steps_per_frame = 4
+    """
+
+    description: str = quantity("what it is for, and its paper", default="given in the scene")
+    model: Part = quantity("cloth model", default="mass_spring")
+    integrator: Part = quantity("time integrator", default="implicit_euler")
+    broad: Part = quantity("broad phase of collision detection", default="linear_tree")
+    response: Part = quantity("what is done about contacts", default="dividing_planes")
+    steps_per_frame: int = quantity("steps in one frame", default=2, ge=1, le=100000)
+
+    @field_validator(*PARTS)
+    @classmethod
+    def _known_part(cls, part: Part, info: ValidationInfo) -> Part:
+        kind = str(info.field_name)
+        try:
+            name, values = part_choice(part, kind)
+        except WeftError as error:
+            raise problem_at(str(error)) from None
+        if values:  # importing a part may import numba: only where there is something to check
+            check_inside(PARTS[kind].load(name).Parameters, values)
+        return part
+
+
+METHODS = {
+    "engine": Method(
+        description="the default: implicit cloth, contact springs with friction, motion that cannot cross",
+        steps_per_frame=2,
+    ),
+    "provot1995": Method(
+        description="Provot's explicit mass-spring cloth (Graphics Interface 1995): small steps, simple and slow",
+        integrator="symplectic_euler",
+        response="contact_filter",
+        steps_per_frame=100,
+    ),
+}
+
+
+def load_method(name: str) -> Method:
+    """The method of that name."""
+    if name not in METHODS:
+        raise WeftError(f"unknown method {name!r}{nearest(name, METHODS)}")
+    return METHODS[name]

@@ -1,0 +1,1 @@
+"""Scene files: what is simulated, in TOML, SI units and z up."""

@@ -1,0 +1,1 @@
+"""The simulation, its certificate and its recording."""

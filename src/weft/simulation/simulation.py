@@ -1,0 +1,225 @@
+"""The simulation: the only place that wires models, integrators, bodies and responses together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from weft.arrays import Floats, Ints
+from weft.bodies import find_contacts
+from weft.bodies.shapes import Plane
+from weft.collision.broad import join_meshes
+from weft.collision.response import StepStart, Surroundings
+from weft.errors import WeftError
+from weft.geometry.contacts import PlaneContacts
+from weft.geometry.mesh import Mesh
+from weft.integrators import Dynamics
+from weft.jit import threads_for
+from weft.methods import PARTS, part_choice
+from weft.models.air import add_air_forces
+from weft.parameters import check
+from weft.scene.build import World, build_world
+from weft.scene.schema import Scene
+from weft.simulation.certificate import Certificate, certify
+from weft.simulation.clock import StageClock
+
+MAX_SOLVES = 3  # of one step, while contacts change
+
+
+@dataclass
+class State:
+    """What moves, and all that a step depends on: a checkpoint holds exactly this."""
+
+    positions: Floats
+    """(n, 3) float64 [m]"""
+    velocities: Floats
+    """(n, 3) float64 [m/s]"""
+    impulses: Floats
+    """(n, 3) float64 [N s] that contacts exerted in the last step: friction starts from them"""
+    step: int = 0
+    """steps done since time 0"""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One recorded moment."""
+
+    index: int
+    time: float
+    positions: Floats
+    velocities: Floats
+    certificate: Certificate
+
+
+class Simulation:
+    """Runs a scene. Iterate over it to get its frames, the start included.
+
+    >>> for frame in Simulation(load_scene("flag")):
+    ...     frame.positions
+    """
+
+    def __init__(self, scene: Scene, state: State | None = None) -> None:
+        self.scene = scene
+        self.world: World = build_world(scene)
+        self.steps_per_frame = scene.steps_per_frame or scene.parts.steps_per_frame
+        self.dt = 1.0 / (scene.fps * self.steps_per_frame)
+        self.clock = StageClock()
+        self.state = state or State(
+            self.world.positions.copy(), self.world.velocities.copy(), np.zeros_like(self.world.positions)
+        )
+        self.n_contacts = 0
+        self._build_parts()
+
+    def _build_parts(self) -> None:
+        world = self.world
+        n = len(world.positions)
+        classes: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
+        for kind, family in PARTS.items():
+            name, values = part_choice(getattr(self.scene.parts, kind), kind)
+            classes[kind] = family.load(name)
+            parameters[kind] = check(classes[kind].Parameters, values, f"method.{kind} ({name})")
+        self.models = [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
+        pairs = [model.pairs + np.int32(piece.first) for model, piece in zip(self.models, world.pieces, strict=True)]
+        self.pairs: Ints = np.ascontiguousarray(np.concatenate(pairs), np.int32)
+        self.integrator = classes["integrator"](self.pairs, n, parameters["integrator"])
+        cloth = join_meshes([piece.mesh for piece in world.pieces])
+        self.topology = cloth.topology
+        self.rest_lengths = _edge_lengths(cloth.positions, self.topology.edges)
+        counts = [piece.mesh.n_vertices for piece in world.pieces]
+        self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
+        self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
+        self._solid = [body for body in world.bodies if not isinstance(body.shape, Plane)]
+        meshes = [Mesh(*body.triangulate(0.0)) for body in self._solid]
+        bodies = join_meshes(meshes) if meshes else None
+        broad = partial(classes["broad"], parameters=parameters["broad"])
+        surroundings = Surroundings(cloth, bodies, self.clearance, self.friction, broad)
+        if classes["response"].uses_springs and not classes["integrator"].solves_springs:
+            raise WeftError("method: this integrator cannot solve for the response's springs; use implicit_euler")
+        self.response = classes["response"](surroundings, parameters["response"])
+        air = self.scene.wind.density
+        self._half_density_drag = np.repeat([0.5 * air * piece.fabric.drag for piece in world.pieces], counts)
+        self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
+        self._stiffness, self._damping = np.zeros((len(self.pairs), 3, 3)), np.zeros((len(self.pairs), 3, 3))
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.state.step * self.dt
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self.frames()
+
+    def frames(self, resumed: bool = False) -> Iterator[Frame]:
+        """Frames from the current one (or, `resumed`, the one after it) to the end of the scene."""
+        start = self.state.step // self.steps_per_frame + int(resumed)
+        for index in range(start, self.scene.n_frames + 1):
+            with threads_for(len(self.state.positions)):
+                while self.state.step < index * self.steps_per_frame:
+                    self.step()
+            yield self.frame(index)
+
+    def frame(self, index: int) -> Frame:
+        """The current state as a frame, certified as it will be recorded, in float32."""
+        x, v = self.state.positions, self.state.velocities
+        certificate = certify(self, self.clock.take())
+        return Frame(index, index / self.scene.fps, x.copy(), v.copy(), certificate)
+
+    def step(self) -> None:
+        """Advance by one time step."""
+        x, v, dt = self.state.positions, self.state.velocities, self.dt
+        with self.clock("forces"):
+            self.integrator.begin(self._dynamics(x, v), v, dt)
+        with self.clock("contacts"):
+            self.response.begin(self._step_start(x, v))
+        for _ in range(MAX_SOLVES):
+            with self.clock("solve"):
+                dv, impulses = self.integrator.solve(self.response.constraints())
+            with self.clock("contacts"):
+                again = self.response.update(self._contacts(x, x + dt * (v + dv)), dv, impulses)
+            if not again:
+                break
+        with self.clock("motion"):
+            self.state = self._moved(x, v + dv, impulses)
+        self.n_contacts = self.response.n_contacts()
+        if not np.isfinite(self.state.positions).all():
+            raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
+
+    def _dynamics(self, x: Floats, v: Floats) -> Dynamics:
+        """Forces and their derivatives of all cloths, gravity and air."""
+        forces = self.world.masses[:, None] * np.array(self.scene.gravity)
+        extra = np.zeros((len(x), 3, 3))
+        first = 0
+        for model, piece in zip(self.models, self.world.pieces, strict=True):
+            own, blocks = piece.vertices, slice(first, first + len(model.pairs))
+            model.add_forces(x[own], v[own], forces[own])
+            model.update_jacobians(x[own], v[own], self._stiffness[blocks], self._damping[blocks])
+            first += len(model.pairs)
+        t = self.topology
+        wind = self.scene.wind.at(self.time)
+        add_air_forces(x, v, wind, t.triangles, *t.vertex_triangles, self._half_density_drag, forces, extra)
+        return Dynamics(self.world.masses, forces, self.pairs, self._stiffness, self._damping, extra)
+
+    def _step_start(self, x: Floats, v: Floats) -> StepStart:
+        free = x + self.dt * (v + self.dt * np.array(self.scene.gravity))
+        return StepStart(
+            x=x,
+            v=v,
+            x_free=free,
+            impulses=self.state.impulses,
+            contacts=self._contacts(x, free),
+            pinned=self.pinned,
+            pin_velocities=self._pin_velocities(x),
+            bodies_t0=self._body_vertices(self.time),
+            bodies_t1=self._body_vertices(self.time + self.dt),
+            dt=self.dt,
+        )
+
+    def _body_vertices(self, time: float) -> Floats:
+        return np.concatenate([body.triangulate(time)[0] for body in self._solid] or [np.zeros((0, 3))])
+
+    def _contacts(self, x_t0: Floats, x_t1: Floats) -> PlaneContacts:
+        return find_contacts(
+            self.world.bodies, x_t0, x_t1, self.clearance, self.friction, self.time, self.time + self.dt
+        )
+
+    def _pin_velocities(self, x: Floats) -> Floats:
+        targets = [group.positions(self.time + self.dt) for group in self.world.pins]
+        return (np.concatenate(targets) - x[self.pinned]) / self.dt if targets else np.zeros((0, 3))
+
+    def _moved(self, x: Floats, v_new: Floats, impulses: Floats) -> State:
+        """The state at the end of the step: out of bodies, then as far as the response lets it go."""
+        goal = x + self.dt * v_new
+        free = np.ones(len(x), bool)
+        free[self.pinned] = False
+        for body in self.world.bodies:
+            d, normals = body.distances(goal, self.time + self.dt)
+            short = np.where(free, np.maximum(self.clearance - d, 0.0), 0.0)
+            deep = short > 1e-3 * self.clearance
+            goal[deep] += short[deep, None] * normals[deep]
+            into = np.minimum((v_new[deep] * normals[deep]).sum(axis=1), 0.0)
+            v_new[deep] -= into[:, None] * normals[deep]
+        x_new = self.response.finish(goal)
+        held = (x_new != goal).any(axis=1)
+        v_new[held] = (x_new[held] - x[held]) / self.dt
+        return State(x_new, v_new, impulses, self.state.step + 1)
+
+    def energy(self) -> float:
+        """Kinetic, elastic and gravitational energy [J]."""
+        x, v, m = self.state.positions, self.state.velocities, self.world.masses
+        elastic = sum(model.energy(x[p.vertices]) for model, p in zip(self.models, self.world.pieces, strict=True))
+        return float(0.5 * m @ (v**2).sum(axis=1) - m @ (x @ np.array(self.scene.gravity)) + elastic)
+
+    def stretch(self) -> Floats:
+        """Strain of every edge: its length over its length at rest, minus 1."""
+        return _edge_lengths(self.state.positions, self.topology.edges) / self.rest_lengths - 1.0
+
+
+def _edge_lengths(x: Floats, edges: Ints) -> Floats:
+    ends = x[edges]
+    lengths: Floats = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    return lengths

@@ -1,0 +1,71 @@
+"""Every shipped scene runs, stays finite and keeps out of bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft
+from weft.scene.files import gallery_names
+from weft.simulation.simulation import Simulation
+
+SMALL = {
+    "tablecloth": ["cloth.0.grid.vertices=[15, 15]"],
+    "ground": ["cloth.0.grid.vertices=[15, 15]"],
+    "flag": ["cloth.0.grid.vertices=[16, 11]"],
+    "curtain": ["cloth.0.grid.vertices=[21, 11]"],
+}
+
+
+@pytest.mark.parametrize("name", gallery_names())
+def test_scene_runs_small(name):
+    scene = weft.load_scene(name, [*SMALL[name], "duration=0.4"])
+    energies = []
+    for frame in Simulation(scene):
+        assert np.isfinite(frame.positions).all()
+        assert frame.certificate.inside == 0
+        assert frame.certificate.max_stretch < 0.25
+        energies.append(frame.certificate.energy)
+    if name in ("tablecloth", "ground"):
+        assert np.all(np.diff(energies) < 1e-6 * abs(energies[0])), "energy grows without a cause"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", gallery_names())
+def test_scene_runs_whole(name):
+    for frame in Simulation(weft.load_scene(name)):
+        assert np.isfinite(frame.positions).all()
+        assert frame.certificate.inside == 0
+        assert frame.certificate.max_stretch < 0.25
+
+
+def test_tablecloth_comes_to_rest():
+    scene = weft.load_scene("tablecloth", [*SMALL["tablecloth"], "duration=2.5", "fps=10", "steps_per_frame=12"])
+    frames = list(Simulation(scene))
+    last = frames[-1]
+    speed = np.linalg.norm(last.velocities, axis=1)
+    assert speed.max() < 0.05
+    top = last.positions[:, 2]
+    assert top.max() < 0.53
+    assert top.min() < 0.3, "the corners should hang"
+
+
+def test_curtain_hooks_follow_their_keyframes():
+    scene = weft.load_scene("curtain", [*SMALL["curtain"], "duration=1.5", "fps=10", "steps_per_frame=12"])
+    simulation = Simulation(scene)
+    start = simulation.state.positions[simulation.pinned]
+    for frame in simulation:
+        last = frame
+    end = last.positions[simulation.pinned]
+    center = start.mean(axis=0)
+    wanted = center + [-0.35, 0, 0] + (start - center) * [0.35, 1, 1]
+    np.testing.assert_allclose(end, wanted, atol=1e-9)
+
+
+def test_flag_flies_downwind():
+    scene = weft.load_scene("flag", [*SMALL["flag"], "duration=1.5"])
+    for frame in Simulation(scene):
+        last = frame
+    free_edge = last.positions.reshape(16, 11, 3)[-1]
+    assert free_edge[:, 0].mean() > 0.4
+    assert free_edge[:, 2].mean() > 0.9

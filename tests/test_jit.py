@@ -1,0 +1,96 @@
+"""The kernel decorator, its cache and the number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from weft import jit
+from weft.errors import WeftError
+
+
+def test_cache_folder_follows_the_kernel_sources(monkeypatch, tmp_path):
+    package = tmp_path / "weft"
+    package.mkdir()
+    (package / "plain.py").write_text("x = 1\n")
+    (package / "kernels.py").write_text("@kernel\n")
+    monkeypatch.setattr(jit, "__file__", str(package / "jit.py"))
+    before = jit._source_hash()
+    (package / "plain.py").write_text("x = 2\n")
+    assert jit._source_hash() == before
+    (package / "kernels.py").write_text("@kernel  # edited\n")
+    assert jit._source_hash() != before
+
+
+def test_unwritable_cache_falls_back_to_a_temporary_one(monkeypatch, tmp_path, capsys):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(blocked))
+    folder = jit._cache_folder()
+    assert folder.is_dir()
+    assert "WEFT_CACHE_DIR" in capsys.readouterr().err
+
+
+def test_stale_cache_folders_are_removed(monkeypatch, tmp_path):
+    import os
+    import time
+
+    old, recent = tmp_path / "kernels-old", tmp_path / "kernels-recent"
+    old.mkdir()
+    recent.mkdir()
+    long_ago = time.time() - (jit.STALE_CACHE_DAYS + 1) * 86400
+    os.utime(old, (long_ago, long_ago))
+    monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path))
+    assert jit._cache_folder().parent == tmp_path
+    assert not old.exists()
+    assert recent.exists()
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", "1000"])
+def test_bad_thread_count_is_refused(monkeypatch, text):
+    monkeypatch.setenv("WEFT_THREADS", text)
+    with pytest.raises(WeftError, match="WEFT_THREADS"):
+        jit.requested_threads()
+
+
+def test_threads_for_little_work_is_one_and_is_undone():
+    before = jit.threads()
+    with jit.threads_for(10):
+        assert jit.threads() == 1
+    assert jit.threads() == before
+
+
+def test_too_many_threads_are_refused():
+    with pytest.raises(WeftError, match="threads"):
+        jit.set_threads(10_000)
+
+
+def test_compilation_line_counts_and_clears(monkeypatch, capsys):
+    import sys
+
+    class Event:
+        def __init__(self, dispatcher):
+            self.data = {"dispatcher": dispatcher}
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    line = jit._CompilationLine()
+    outer, inner = object(), object()
+    line.on_start(Event(outer))
+    line.on_start(Event(inner))
+    line.on_end(Event(inner))
+    line.on_end(Event(outer))
+    shown = capsys.readouterr().err
+    assert "compiling kernels, once: 1/" in shown
+    assert "compiling kernels, once: 2/" in shown
+    assert shown.endswith("\r\033[K")
+
+
+def test_kernels_have_no_fastmath():
+    """NaN checks and error bounds must survive compilation."""
+
+    @jit.kernel
+    def is_nan(x):
+        return x != x
+
+    assert is_nan(np.nan)
+    assert not is_nan(1.0)
