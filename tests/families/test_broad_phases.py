@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 from tests.collision.broad import states
 from tests.oracles import box_pairs
 
+from weft import jit
 from weft.collision.broad import BROAD_PHASES, join_meshes
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh, build_grid
@@ -107,7 +108,8 @@ def test_finds_every_pair_between_two_meshes(name, options, moving):
 
 
 @pytest.mark.parametrize(("name", "options"), WITH_NODES)
-def test_same_rows_for_any_number_of_threads(name, options):
+def test_same_rows_for_any_number_of_threads(name, options, monkeypatch):
+    monkeypatch.setattr(jit, "ROWS_PER_THREAD", 1)  # a small mesh would run on one thread anyway
     mesh, x_t0, x_t1, margin = states.crumpled((23, 19))
     other_mesh, y_t0, y_t1 = two_meshes()[1]
     before = threads()

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
 
 from weft.arrays import Ints, Longs
 from weft.collision.broad import Candidates, Counters, CrossCandidates, TestedBoxes
@@ -36,7 +35,8 @@ from weft.collision.broad.layout import centres, pattern_coordinates
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE, PairBuffer
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
-from weft.jit import kernel, prange
+from weft.jit import kernel, prange, threads_for
+from weft.parameters import Parameters
 
 FRONT = 512  # pairs of nodes that are handed out to chunks; the work of one is then small against the whole
 BATCH = 512  # cluster pairs in flight: 12 kB, a third of a first-level cache
@@ -253,18 +253,18 @@ def search_front(
         tests_out[chunk] = n_tests
 
 
+class LinearTreeParameters(Parameters):
+    """None: the layout is fixed by what was measured."""
+
+
 class LinearTree:
     """Eight-way trees over vertices, edges and triangles; see the module."""
 
-    class Parameters(BaseModel):
-        """None: the layout is fixed by what was measured."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
+    Parameters = LinearTreeParameters
     complete = True
 
-    def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
-        self.parameters = parameters or self.Parameters()
+    def __init__(self, mesh: Mesh, parameters: LinearTreeParameters | None = None) -> None:
+        self.parameters = parameters or LinearTreeParameters()
         self.counters = Counters()
         self.mesh = mesh
         n = mesh.n_vertices
@@ -289,7 +289,7 @@ class LinearTree:
         self._buffers: dict[str, PairBuffer] = {}
 
     def refit(self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0) -> None:
-        with self.counters.timed():
+        with self.counters.timed(), threads_for(len(self.mesh.triangles)):
             refit_vertex_boxes(x_t0, x_t1, margin, self.mesh.n_vertices, self._vertex_boxes)
             for tree in self._trees:
                 update_order(self._vertex_boxes, tree, self._keys[0], self._keys[1], self._order)
@@ -331,10 +331,10 @@ class LinearTree:
         return TestedBoxes(bounds[real, :3], -bounds[real, 3:], depth[real].astype(np.int32), tested[real])
 
     def memory(self) -> int:
-        arrays = [array for tree in self._trees for array in tree if isinstance(array, np.ndarray)]
-        workspace = [self._vertex_boxes, self._keys, self._order, *self._fronts]
-        buffers = self._buffers.values()
-        return sum(a.nbytes for a in arrays) + sum(a.nbytes for a in workspace) + sum(b.nbytes for b in buffers)
+        total = sum(buffer.nbytes for buffer in self._buffers.values())
+        for part in (*self._trees, (self._vertex_boxes, self._keys, self._order), self._fronts):
+            total += sum(array.nbytes for array in part if isinstance(array, np.ndarray))
+        return total
 
     def _check(self, other: object) -> None:
         if not isinstance(other, LinearTree):
@@ -351,7 +351,7 @@ class LinearTree:
             self._fronts = [np.empty((n_needed, 2), np.int64) for _ in range(2)]
         front, spare = self._fronts
         level, n_front, n_tests = expand_front(tree_a, tree_b, is_self, front, spare)
-        buffer = self._buffers.setdefault(kind, PairBuffer(8 * tree_a.items.size))
+        buffer = self._buffers.setdefault(kind, PairBuffer(tree_a.items.size))
         rows = buffer.fill(
             lambda starts, rows_out, counts_out: search_front(
                 tree_a, tree_b, (is_self, is_apart), level, front, n_front, starts, rows_out, counts_out, self._tests

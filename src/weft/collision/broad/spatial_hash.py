@@ -33,7 +33,6 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from weft.arrays import Floats, Ints, Longs
 from weft.collision.broad.boxes import Boxes, build_boxes, corners, is_overlapping
@@ -42,6 +41,7 @@ from weft.collision.broad.triangle_phase import Primitives, TrianglePhase, uniqu
 from weft.geometry.mesh import Mesh
 from weft.geometry.topology import Csr
 from weft.jit import kernel, prange
+from weft.parameters import Parameters, quantity
 
 MEAN_CUBES = 27  # per triangle, at most: a box as large as a cube meets 8 of them, 27 leaves room for a bad mix
 LARGEST_KEY = 2.0**62
@@ -250,23 +250,23 @@ def next_prime(n: int) -> int:
     return n
 
 
+class SpatialHashParameters(Parameters):
+    """How the table is filled, and its cubes."""
+
+    fill: Literal["complete", "nodes"] = quantity(
+        "complete: triangles in every cube they touch; nodes: as published, misses pairs", default="complete"
+    )
+    cube_size: float | None = quantity(
+        "edge of a cube; by default from the mean edge and the motion, eq. 21", default=None, unit="m", gt=0
+    )
+
+
 class SpatialHash(TrianglePhase):
     """Cubes in a hash table; see the module."""
 
-    class Parameters(BaseModel):
-        """How the table is filled, and its cubes."""
+    Parameters = SpatialHashParameters
 
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
-        fill: Literal["complete", "nodes"] = Field(
-            default="complete",
-            description="complete: triangles in every cube they touch; nodes: as published, misses pairs",
-        )
-        cube_size: float | None = Field(
-            default=None, gt=0.0, description="edge of a cube [m]; by default from the mean edge and the motion, eq. 21"
-        )
-
-    def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
+    def __init__(self, mesh: Mesh, parameters: SpatialHashParameters | None = None) -> None:
         super().__init__(mesh, parameters)
         self._by_nodes = self.parameters.fill == "nodes"
         self.complete = not self._by_nodes

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from weft.arrays import Bools, Ints
 from weft.collision.culling.row_filter import RowFilter, all_kept
 from weft.jit import kernel
+from weft.parameters import Parameters, quantity
 
 
 @kernel
@@ -31,15 +30,16 @@ def mark_distant(triangles: Ints, pairs: Ints, shared: int, keep_out: Bools) -> 
         keep_out[row] = n < shared
 
 
+class AdjacencyParameters(Parameters):
+    """How close neighbours must be."""
+
+    shared: int = quantity("vertices in common that make triangles adjacent", default=1, ge=1, le=2)
+
+
 class Adjacency(RowFilter):
     """Removes pairs of triangles that share a vertex; see the module."""
 
-    class Parameters(BaseModel):
-        """How close neighbours must be."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
-        shared: int = Field(default=1, ge=1, le=2, description="vertices in common that make triangles adjacent")
+    Parameters = AdjacencyParameters
 
     def keep(self, rows: Ints, other: Self | None = None) -> Bools:
         keep = all_kept(rows)

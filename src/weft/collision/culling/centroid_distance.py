@@ -18,12 +18,12 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from weft.arrays import Bools, Floats, Ints
 from weft.collision.culling.row_filter import RowFilter, all_kept
 from weft.geometry.mesh import Mesh
 from weft.jit import kernel
+from weft.parameters import Parameters, quantity
 
 SOUND_THRESHOLD = 4.0 / 3.0
 
@@ -46,19 +46,20 @@ def mark_near(
         keep_out[row] = x * x + y * y + z * z <= limit * limit
 
 
+class CentroidDistanceParameters(Parameters):
+    """The threshold."""
+
+    threshold: float = quantity(
+        "distance above which pairs are removed; sound from 4/3 on", default=SOUND_THRESHOLD, unit="longest edge", gt=0
+    )
+
+
 class CentroidDistance(RowFilter):
     """Removes pairs of triangles with distant centroids; see the module."""
 
-    class Parameters(BaseModel):
-        """The threshold."""
+    Parameters = CentroidDistanceParameters
 
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
-        threshold: float = Field(
-            default=SOUND_THRESHOLD, gt=0.0, description="distance in units of the longest edge; sound from 4/3 on"
-        )
-
-    def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
+    def __init__(self, mesh: Mesh, parameters: CentroidDistanceParameters | None = None) -> None:
         super().__init__(mesh, parameters)
         self.sound = self.parameters.threshold >= SOUND_THRESHOLD
         self._update()
