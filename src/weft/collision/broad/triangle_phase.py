@@ -203,6 +203,7 @@ class TrianglePhase:
         everything = self.primitives._replace(
             owned_vertices=self.primitives.triangles, owned_edges=self.mesh.topology.triangle_edges
         )
+        pairs = np.ascontiguousarray(pairs, np.int32)
         with self.counters.timed():
             found = [self._collect(everything, everything, pairs, kind) for kind in (VERTEX_TRIANGLE, EDGE_EDGE)]
             return Candidates(*(self._found(unique_rows(rows)) for rows in found))

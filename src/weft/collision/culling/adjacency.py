@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Self
 
 from weft.arrays import Bools, Ints
-from weft.collision.culling.row_filter import RowFilter, all_kept
+from weft.collision.culling.row_filter import RowFilter, all_kept, as_rows
 from weft.jit import kernel
 from weft.parameters import Parameters, quantity
 
@@ -44,5 +44,5 @@ class Adjacency(RowFilter):
     def keep(self, rows: Ints, other: Self | None = None) -> Bools:
         keep = all_kept(rows)
         if other is None:
-            mark_distant(self.triangles, rows, self.parameters.shared, keep)
+            mark_distant(self.triangles, as_rows(rows), self.parameters.shared, keep)
         return keep

@@ -20,7 +20,7 @@ from typing import Self
 import numpy as np
 
 from weft.arrays import Bools, Floats, Ints
-from weft.collision.culling.row_filter import RowFilter, all_kept
+from weft.collision.culling.row_filter import RowFilter, all_kept, as_rows
 from weft.geometry.mesh import Mesh
 from weft.jit import kernel
 from weft.parameters import Parameters, quantity
@@ -79,5 +79,5 @@ class CentroidDistance(RowFilter):
         # a hair above the threshold, so that rounding cannot cut what just touches
         limit = self.parameters.threshold * max(self.longest_edge, second.longest_edge) * (1.0 + 1e-9)
         a, b = (self._centroids_t0, self._centroids_t1), (second._centroids_t0, second._centroids_t1)
-        mark_near(a[0], a[1], b[0], b[1], rows, limit, keep)
+        mark_near(a[0], a[1], b[0], b[1], as_rows(rows), limit, keep)
         return keep

@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Literal, Self
 
 from weft.arrays import Bools, Floats, Ints
-from weft.collision.culling.row_filter import RowFilter, all_kept
+from weft.collision.culling.row_filter import RowFilter, all_kept, as_rows
 from weft.geometry.mesh import Mesh
 from weft.jit import kernel
 from weft.parameters import Parameters, quantity
@@ -117,7 +117,7 @@ class Ipsilateral(RowFilter):
             second.x_t0,
             second.x_t1,
             second.triangles,
-            rows,
+            as_rows(rows),
             _VARIANTS[self.parameters.variant],
             keep,
         )

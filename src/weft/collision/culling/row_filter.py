@@ -55,5 +55,10 @@ class RowFilter:
         return positions
 
 
+def as_rows(rows: npt.ArrayLike) -> Ints:
+    """Contiguous int32, as the kernels want it: a slice would be compiled for once more."""
+    return np.ascontiguousarray(rows, np.int32)
+
+
 def all_kept(rows: Ints) -> Bools:
     return np.ones(len(rows), np.bool_)
