@@ -160,9 +160,8 @@ def print_times(state: State, times: dict[int, dict[str, float]], members: dict[
         for n in n_threads:
             own = min((times[n][f"{name}/{column}"], name) for name in members if members[name].complete)
             peer = min((times[n][f"{name}/{column}"], name) for name in theirs)
-            print(
-                f"  {column}, {n} threads: {own[1]} {own[0]:.2f} ms, {peer[1]} {peer[0]:.2f} ms: {peer[0] / own[0]:.1f} x"
-            )
+            ratio = peer[0] / own[0]
+            print(f"  {column}, {n} threads: {own[1]} {own[0]:.2f} ms, {peer[1]} {peer[0]:.2f} ms: {ratio:.1f} x")
 
 
 def keys_of(rows: Any) -> set[int]:
