@@ -21,6 +21,9 @@ class Fabric(Parameters):
     stretch_warp: float = quantity("membrane stiffness along the warp", unit="N/m", gt=0, le=1e7)
     stretch_weft: float = quantity("membrane stiffness along the weft", unit="N/m", gt=0, le=1e7)
     shear: float = quantity("in-plane shear stiffness", unit="N/m", ge=0, le=1e7)
+    poisson: float = quantity(
+        "contraction across a pull, as a share of the stretch: mean of both directions", default=0.2, ge=0, lt=0.9
+    )
     bending_warp: float = quantity("flexural rigidity along the warp", unit="N m", ge=0, le=1)
     bending_weft: float = quantity("flexural rigidity along the weft", unit="N m", ge=0, le=1)
     thickness: float = quantity("thickness", unit="m", gt=0, le=0.05)
