@@ -82,6 +82,8 @@ def build_hinges(mesh: Mesh) -> Hinges:
 
 def build_weights(mesh: Mesh, frames: Frames, hinges: Hinges, bending_weft: float, bending_warp: float) -> Floats:
     """W of each triangle, (m, 3, 3) [N m], over its hinges; zero rows where there is none."""
+    if len(hinges.vertices) == 0:
+        return np.zeros((len(mesh.triangles), 3, 3))
     twist = 2.0 * np.sqrt(bending_weft * bending_warp)
     rigidity = np.diag([bending_weft, twist, bending_warp])
     to_curvature, area = _curvatures(mesh, frames, hinges, rigidity)

@@ -6,9 +6,9 @@ E_uu = (F_u . F_u - 1) / 2, E_vv likewise, and the shear 2 E_uv = F_u . F_v; the
     1/2 (C_uu E_uu^2 + 2 C_uv E_uu E_vv + C_vv E_vv^2 + G (2 E_uv)^2)      (St. Venant-Kirchhoff, orthotropic)
 
 with C_uu = Y_u / (1 - p^2), C_vv = Y_v / (1 - p^2), C_uv = p sqrt(Y_u Y_v) / (1 - p^2), p the fabric's Poisson ratio:
-a strip pulled alone shows exactly Y. The second derivative is B^T C B plus the stress times the identity. The first part
-is never negative, and the second becomes so by dropping the negative principal stresses, found in closed form: under
-tension the matrix is exact.
+a strip pulled alone shows exactly Y. The second derivative is B^T C B plus the stress times the identity. The first
+part is never negative, and the second is kept from it by dropping the negative principal stresses, found in closed
+form: under tension the matrix is exact.
 
 Bending: hinges, weighted triangle by triangle (`weft.models.hinge`), about the angles at rest. Its matrix is that of
 Gauss and Newton, J^T W J, which is positive semi-definite and exact where the cloth is at its rest angles.
@@ -26,6 +26,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from weft.arrays import Bools, Floats, Ints
 from weft.geometry.mesh import Mesh
@@ -88,8 +89,6 @@ class Work(NamedTuple):
     """(m, 3) of length twice the area"""
     bends: Floats
     """(h,) angle minus angle at rest, plus damping"""
-    moments: Floats
-    """(h,) [N m]"""
     rows: Floats
     """(4 h + 9 m, 3) first the derivative of each angle by its four vertices [1/m], then that of the moment on hinge k
     of each triangle by its corner i, as far as this triangle gives it [N]"""
@@ -131,7 +130,6 @@ class Shell:
             np.zeros((m, 3)),
             np.zeros((m, 3)),
             np.zeros(h),
-            np.zeros(h),
             np.zeros((4 * h + 9 * m, 3)),
         )
         self._still = np.zeros_like(mesh.positions)
@@ -139,6 +137,7 @@ class Shell:
         corner = np.arange(3 * m, dtype=np.int32)
         self._corners = group_rows(self.sheet.triangles.ravel(), corner, mesh.n_vertices)
         self._ends = group_rows(self.sheet.hinges.ravel(), np.arange(4 * h, dtype=np.int32), mesh.n_vertices)
+        self._weights = _gather_weights(self.sheet)
         self.pairs, self._terms = _build_terms(self.sheet)
         if p.rest == "mesh":
             self._update(mesh.positions, self._still)
@@ -150,20 +149,23 @@ class Shell:
         s, w = self.sheet, self._work
         along, across = w.deformation[:, 0], w.deformation[:, 1]
         strain = np.stack([(along**2).sum(1) - 1.0, 2.0 * (along * across).sum(1), (across**2).sum(1) - 1.0], axis=1)
-        bends = np.where(s.triangle_hinges >= 0, w.bends[s.triangle_hinges], 0.0) if len(w.bends) else np.zeros((1, 3))
         stretching = 0.25 * s.areas @ (w.stress * strain).sum(axis=1)
-        return float(stretching + 0.5 * np.einsum("ti,tij,tj->", bends, s.weights, bends))
+        return float(stretching + 0.5 * w.bends @ (self._weights @ w.bends))
 
     def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
         self._update(x, v)
-        add_element_forces(self.sheet, self._work, *self._corners, *self._ends, forces_out)
+        s, w = self.sheet, self._work
+        moments = self._weights @ w.bends
+        add_element_forces(
+            s.gradients, s.areas, w.deformation, w.stress, w.rows, moments, *self._corners, *self._ends, forces_out
+        )
 
     def update_jacobians(self, x: Floats, v: Floats, stiffness_out: Floats, damping_out: Floats) -> None:
         self._update(x, v)
         update_blocks(self.sheet, self._work, self._terms, stiffness_out, damping_out)
 
     def _update(self, x: Floats, v: Floats) -> None:
-        """Bring the elements up to date; forces and derivatives are asked for at the same state, one after the other."""
+        """Bring the elements up to date, unless the last call, for forces or derivatives, was at the same state."""
         if not (np.array_equal(x, self._last[0]) and np.array_equal(v, self._last[1])):
             update_elements(x, v, self.sheet, self._work)
             self._last[0], self._last[1] = x, v
@@ -192,6 +194,14 @@ def _build_sheet(mesh: Mesh, fabric: Fabric, frames: Frames) -> Sheet:
         angles=np.zeros(len(hinges.vertices)),
         damping=float(fabric.damping),
     )
+
+
+def _gather_weights(sheet: Sheet) -> csr_array:
+    """The weights of all triangles together, (h, h): moments from bends."""
+    row, column = np.broadcast_arrays(sheet.triangle_hinges[:, :, None], sheet.triangle_hinges[:, None, :])
+    used = (row >= 0) & (column >= 0)
+    h = len(sheet.hinges)
+    return csr_array((sheet.weights[used], (row[used], column[used])), shape=(h, h))
 
 
 def _corner_rows(mesh: Mesh, hinges: Hinges) -> Ints:
@@ -246,15 +256,15 @@ def _build_terms(sheet: Sheet) -> tuple[Ints, Terms]:
     keys += np.concatenate([second, np.maximum(a, b).ravel()])
     unique, pair = np.unique(keys, return_inverse=True)
     pairs = np.ascontiguousarray(np.stack([unique // n, unique % n], axis=1), np.int32)
-    pair = pair.astype(np.int32)
-    by_pair = group_rows(pair[: len(first)], np.arange(len(first), dtype=np.int32), len(pairs))
+    own: Ints = pair.astype(np.int32)
+    by_pair = group_rows(own[: len(first)], np.arange(len(first), dtype=np.int32), len(pairs))
     order = by_pair.items
     return pairs, Terms(
         by_pair.starts,
         np.ascontiguousarray(left[order], np.int32),
         np.ascontiguousarray(right[order], np.int32),
         np.ascontiguousarray(factors[order], np.float64),
-        *group_rows(pair[len(first) :], corners.ravel().astype(np.int32), len(pairs)),
+        *group_rows(own[len(first) :], corners.ravel().astype(np.int32), len(pairs)),
     )
 
 
@@ -348,27 +358,9 @@ def _update_hinge(x: Floats, v: Floats, sheet: Sheet, h: int, work: Work) -> Non
     work.bends[h] = bend + sheet.damping * rate
 
 
-@kernel
-def _update_moment(sheet: Sheet, h: int, work: Work) -> None:
-    """Moment on hinge h from both its triangles."""
-    moment = 0.0
-    for side in range(2):
-        t = sheet.sides[h, side]
-        hinges = sheet.triangle_hinges[t]
-        k = 0 if hinges[0] == h else (1 if hinges[1] == h else 2)
-        for other in range(3):
-            if hinges[other] >= 0:
-                moment += sheet.weights[t, k, other] * work.bends[hinges[other]]
-    work.moments[h] = moment
-
-
 @kernel(parallel=True)
 def update_elements(x: Floats, v: Floats, sheet: Sheet, work: Work) -> None:
-    """Overwrite deformation, stress, tension, normals, angles' derivatives and bends.
-
-    Moments are left to the next kernel: two parallel loops over the same rows would be fused into one, and a moment
-    needs the bends of other hinges.
-    """
+    """Overwrite all of `work` but the derivatives of moments."""
     for t in prange(len(sheet.triangles)):
         _update_triangle(x, v, sheet, t, work)
     for h in prange(len(sheet.hinges)):
@@ -377,8 +369,12 @@ def update_elements(x: Floats, v: Floats, sheet: Sheet, work: Work) -> None:
 
 @kernel(parallel=True)
 def add_element_forces(
-    sheet: Sheet,
-    work: Work,
+    gradients: Floats,
+    areas: Floats,
+    deformation: Floats,
+    stress: Floats,
+    rows: Floats,
+    moments: Floats,
     corner_starts: Ints,
     corners: Ints,
     end_starts: Ints,
@@ -389,23 +385,21 @@ def add_element_forces(
 
     A corner is 3 times its triangle plus its place there, an end 4 times its hinge plus its place: its row.
     """
-    for h in prange(len(sheet.hinges)):
-        _update_moment(sheet, h, work)
     for vi in prange(len(forces_out)):
         f0 = f1 = f2 = 0.0
         for k in range(corner_starts[vi], corner_starts[vi + 1]):
             t, i = corners[k] // 3, corners[k] % 3
-            gu, gv = sheet.gradients[t, i, 0], sheet.gradients[t, i, 1]
-            s_uu, s_uv, s_vv = work.stress[t, 0], work.stress[t, 1], work.stress[t, 2]
-            along, across = sheet.areas[t] * (s_uu * gu + s_uv * gv), sheet.areas[t] * (s_uv * gu + s_vv * gv)
-            f0 -= along * work.deformation[t, 0, 0] + across * work.deformation[t, 1, 0]
-            f1 -= along * work.deformation[t, 0, 1] + across * work.deformation[t, 1, 1]
-            f2 -= along * work.deformation[t, 0, 2] + across * work.deformation[t, 1, 2]
+            gu, gv = gradients[t, i, 0], gradients[t, i, 1]
+            s_uu, s_uv, s_vv = stress[t, 0], stress[t, 1], stress[t, 2]
+            along, across = areas[t] * (s_uu * gu + s_uv * gv), areas[t] * (s_uv * gu + s_vv * gv)
+            f0 -= along * deformation[t, 0, 0] + across * deformation[t, 1, 0]
+            f1 -= along * deformation[t, 0, 1] + across * deformation[t, 1, 1]
+            f2 -= along * deformation[t, 0, 2] + across * deformation[t, 1, 2]
         for k in range(end_starts[vi], end_starts[vi + 1]):
-            moment = work.moments[ends[k] // 4]
-            f0 -= moment * work.rows[ends[k], 0]
-            f1 -= moment * work.rows[ends[k], 1]
-            f2 -= moment * work.rows[ends[k], 2]
+            moment = moments[ends[k] // 4]
+            f0 -= moment * rows[ends[k], 0]
+            f1 -= moment * rows[ends[k], 1]
+            f2 -= moment * rows[ends[k], 2]
         forces_out[vi, 0] += f0
         forces_out[vi, 1] += f1
         forces_out[vi, 2] += f2
@@ -447,7 +441,7 @@ def _add_membrane(sheet: Sheet, work: Work, t: int, i: int, j: int, block: Float
         for r in range(3):
             block[r, c] += f[t, 0, r] * by_u + f[t, 1, r] * by_v
     s_uu, s_uv, s_vv = work.tension[t, 0], work.tension[t, 1], work.tension[t, 2]
-    return area * (s_uu * iu * ju + s_uv * (iu * jv + iv * ju) + s_vv * iv * jv)
+    return float(area * (s_uu * iu * ju + s_uv * (iu * jv + iv * ju) + s_vv * iv * jv))
 
 
 @kernel(parallel=True)
