@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import spsolve
 from scipy.spatial.transform import Rotation
-
 from tests.families.test_models import forces, jacobians
+
 from weft.geometry.mesh import Mesh, build_grid, check_mesh
 from weft.jit import set_threads
 from weft.lab.samples import build_unstructured, turned_material

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import Delaunay
 
-from weft.arrays import Floats, Ints, Longs
+from weft.arrays import Floats, Ints
 from weft.geometry.mesh import Mesh, build_grid
 
 RELAXATIONS = 40  # of the inner vertices of an unstructured mesh
@@ -54,7 +54,8 @@ def vertex_masses(mesh: Mesh, density: float) -> Floats:
     """A third of each triangle's mass at each of its corners [kg]."""
     corners = mesh.positions[mesh.triangles]
     area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    return np.bincount(mesh.triangles.ravel(), np.repeat(density * area / 3.0, 3), minlength=mesh.n_vertices)
+    share = np.repeat(density * area / 3.0, 3)
+    return np.bincount(mesh.triangles.ravel(), share, minlength=mesh.n_vertices).astype(np.float64)
 
 
 def _circle(radius: float, spacing: float) -> Floats:
@@ -63,7 +64,7 @@ def _circle(radius: float, spacing: float) -> Floats:
     return radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def _relax(fixed: Floats, inner: Floats) -> tuple[Floats, Longs]:
+def _relax(fixed: Floats, inner: Floats) -> tuple[Floats, Ints]:
     """Move `inner` to the centres of their triangles, again and again; return all points and their triangles."""
     for _ in range(RELAXATIONS):
         points = np.concatenate([fixed, inner])
@@ -71,16 +72,16 @@ def _relax(fixed: Floats, inner: Floats) -> tuple[Floats, Longs]:
         corners = points[triangles]
         ab, ac = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
         area = np.abs(ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0])
-        ring, weight = np.zeros_like(points), np.zeros(len(points))
+        ring, weight = np.zeros((len(points), 2)), np.zeros(len(points))
         for k in range(3):
             np.add.at(ring, triangles[:, k], area[:, None] * corners.mean(axis=1))
             np.add.at(weight, triangles[:, k], area)
         inner = (ring / weight[:, None])[len(fixed) :]
-    points = np.concatenate([fixed, inner])
-    return points, Delaunay(points).simplices
+    relaxed: Floats = np.concatenate([fixed, inner])
+    return relaxed, Delaunay(relaxed).simplices
 
 
-def _flat_mesh(points: Floats, triangles: Longs) -> Mesh:
+def _flat_mesh(points: Floats, triangles: Ints) -> Mesh:
     corners = points[triangles]
     ab, ac = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     doubled = ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0]
