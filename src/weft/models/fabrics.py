@@ -10,7 +10,8 @@ from pydantic import ValidationError, model_validator
 
 from weft.errors import WeftError, nearest
 from weft.models.sheets import SHEETS
-from weft.parameters import Parameters, check, explain, quantity
+from weft.explain import explain
+from weft.parameters import Parameters, check, quantity
 
 
 class Fabric(Parameters):
@@ -45,7 +46,7 @@ class Fabric(Parameters):
     thickness: float = quantity("thickness", unit="m", gt=0, le=0.05)
     friction: float = quantity("Coulomb friction coefficient", default=0.3, ge=0, le=10)
     damping: float = quantity(
-        "internal damping: this time times the stiffness is the damping coefficient", default=0.002, unit="s", ge=0, le=1
+        "internal damping: this time times stiffness is the damping coefficient", default=0.002, unit="s", ge=0, le=1
     )
     drag: float = quantity("air drag coefficient of a plate across the flow", default=1.2, ge=0, le=10)
     source: str = quantity("where the figures come from", default="given in the scene")
