@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import ValidationError, model_validator
 
 from weft.errors import WeftError, nearest
-from weft.models.sheets import SHEETS
 from weft.explain import explain
+from weft.models.sheets import SHEETS
 from weft.parameters import Parameters, check, quantity
 
 
