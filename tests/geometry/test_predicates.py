@@ -106,6 +106,16 @@ def test_near_lines_and_planes_down_to_underflow(seed: int, exponent: int) -> No
     check(np.ldexp(np.round(4 * points), exponent) + np.ldexp(rng.integers(-1, 2, (4, 3)), -1074))
 
 
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.integers(-540, -530), st.sampled_from([0, 500]))
+def test_a_normal_that_underflows(seed: int, exponent: int, far: int) -> None:
+    """Of a tiny triangle the normal keeps a bit or two in floating point; a far point must not be judged by it."""
+    points = np.ldexp(np.random.default_rng(seed).uniform(-1, 1, (4, 3)), exponent)
+    points[0] = 0.0
+    points[3] = np.ldexp(points[3], far - exponent)
+    check(points)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e6])
 def test_filter_settles_ordinary_points(scale: float) -> None:
     rng = np.random.default_rng(0)
