@@ -218,6 +218,18 @@ def test_heat_shows_values_from_cold_to_hot(by):
     assert np.abs(turned).max() < 0.25  # light changes the tone of a colour, hardly its hue
 
 
+def test_values_are_spread_in_perspective():
+    """Along one large triangle that runs away from the eye, a value stands where the ray meets it."""
+    x = np.array([(-20, -1, 0), (20, -1, 0), (0, 19, 0)], float)
+    camera = look_at((0.0, -3.0, 0.8), (0.0, 0.0, 0.0))
+    image = draw([Surface(x, [[0, 1, 2]], RED, values=x[:, 1])], camera, (320, 240), heat=HeatScale(-1, 19))
+    for y in (0.0, 1.0, 3.0, 7.0):
+        shown = to_oklab(image[pixel(camera, (0, y, 0), (320, 240))] / 255.0)
+        hues = np.array([np.arctan2(b, a) for _, a, b in to_oklab(heat_colours(np.linspace(0, 1, 400)))])
+        found = np.linspace(-1, 19, 400)[np.argmin(np.abs(hues - np.arctan2(shown[2], shown[1])))]
+        assert found == pytest.approx(y, abs=0.8)
+
+
 def test_the_scale_of_heat_may_be_left_to_the_values():
     x, triangles = sheet(1.0, 9)
     camera = look_at((0.0, -0.3, 3.0), (0.0, 0.0, 0.0))
@@ -318,6 +330,7 @@ def test_bad_surfaces_are_refused(change, message):
     [
         ({"size": (0, 10)}, "size"),
         ({"size": (10, 100_000)}, "size"),
+        ({"size": (8000, 8000), "supersampling": 4}, "size"),
         ({"supersampling": 0}, "supersampling"),
         ({"supersampling": 9}, "supersampling"),
         ({"ground_height": np.nan}, "ground_height"),

@@ -58,6 +58,7 @@ SKY_MOST_STEPS = 96
 SKY_GRID = 72  # points a side of the grid that holds the sky light on the floor
 HEAT_STEPS = 512
 LARGEST_SIDE = 8192
+MOST_SAMPLES = 300_000_000  # at 8 bytes each
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,9 @@ def draw(
     -------
     image : (height, width, 3) uint8, sRGB
     """
-    width, height = check_size(size)
     if not 1 <= supersampling <= 4:
         raise WeftError(f"supersampling: expected 1 to 4, got {supersampling}")
+    width, height = check_size(size, supersampling)
     if ground_height is not None and not np.isfinite(ground_height):
         raise WeftError(f"ground_height: expected a height in metres, got {ground_height}")
     scale = _scale_of(surfaces, heat)
@@ -150,11 +151,13 @@ def _build_view(camera: Camera, width: int, height: int) -> View:
     return View(*(float(number) for number in numbers))
 
 
-def check_size(size: tuple[int, int]) -> tuple[int, int]:
-    """Refuse a picture that cannot be made."""
+def check_size(size: tuple[int, int], supersampling: int = 2) -> tuple[int, int]:
+    """Refuse a picture that cannot be made, or would not fit in memory."""
     width, height = (int(side) for side in size)
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
         raise WeftError(f"size: expected 1 to {LARGEST_SIDE} pixels a side, got {size[0]} x {size[1]}")
+    if width * height * supersampling**2 > MOST_SAMPLES:
+        raise WeftError(f"size: {width} x {height} pixels with supersampling {supersampling} need too much memory")
     return width, height
 
 
