@@ -260,7 +260,10 @@ class SpatialHash(TrianglePhase):
             description="complete: triangles in every cube they touch; nodes: as published, misses pairs",
         )
         cube_size: float | None = Field(
-            default=None, gt=0.0, description="edge of a cube [m]; by default from the mean edge and the motion, eq. 21"
+            default=None,
+            gt=0.0,
+            le=1e4,
+            description="edge of a cube [m]; by default from the mean edge and the motion, eq. 21",
         )
 
     def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
