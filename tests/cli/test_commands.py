@@ -16,7 +16,7 @@ from tests.cli.malformed_cases import CLOTH
 import weft
 from weft.cli import app, main
 from weft.explain import tables_in
-from weft.methods import METHODS, PARTS
+from weft.methods import METHODS, PARTS, part_choice
 from weft.models.fabrics import fabric_names, load_fabric
 from weft.scene.files import gallery_names
 from weft.scene.schema import Scene
@@ -91,7 +91,7 @@ def test_describe(command_line, name):
     assert answer["name"] == name
     assert answer["description"] in out
     assert answer["hint"] in out
-    assert answer["parameters"]
+    assert answer["parameters"] or "no parameters" in out
     for row in answer["parameters"]:
         assert row["name"] in out
         assert row["meaning"]
@@ -124,6 +124,14 @@ def test_describe_part_names_its_paper_and_how_to_use_it(command_line):
     out = command_line("describe", "mass_spring")[1]
     assert "Graphics Interface 1995" in out
     assert 'In a scene: method = { model = { name = "mass_spring", structural = 1 } }' in out
+
+
+@pytest.mark.parametrize("name", PART_NAMES)
+def test_describe_part_shows_a_line_that_a_scene_takes(command_line, tmp_path, name):
+    line = json.loads(command_line("describe", name, "--json")[1])["hint"].removeprefix("In a scene: ")
+    (tmp_path / "s.toml").write_text(f"{line}\n{CLOTH}")
+    method = weft.load_scene(tmp_path / "s.toml").parts
+    assert name in [part_choice(getattr(method, kind), kind)[0] for kind in PARTS]
 
 
 QUICK = [
