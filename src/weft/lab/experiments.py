@@ -14,7 +14,7 @@ from weft.arrays import Floats
 from weft.geometry.mesh import Mesh, build_grid
 from weft.integrators import Dynamics
 from weft.integrators.implicit_euler import ImplicitEuler, ImplicitEulerParameters
-from weft.jit import threads_for
+from weft import jit
 from weft.lab.samples import build_polar, build_unstructured, turned_material, vertex_masses
 from weft.lab.statics import GRAVITY, find_rest
 from weft.linear.constraints import build_constraints
@@ -141,7 +141,7 @@ def swing(fabric: Fabric, length: float, dt: float, duration: float, amplitude: 
     limits = build_constraints(len(x))
     limits.filters[held] = 0.0
     times, tips, energies = [], [], []
-    with threads_for(len(x)):
+    with jit.threads_for(len(x)):
         for k in range(round(duration / dt) + 1):
             kinetic = 0.5 * float(masses @ (v**2).sum(axis=1))
             times.append(k * dt)
@@ -163,14 +163,14 @@ def _shortening(deflection: Floats, spacing: float) -> Floats:
     return np.concatenate([np.cumsum(rise[::-1])[::-1], [0.0]])
 
 
-def buckling_stiffness(fabric: Fabric, length: float, segments: int = 24) -> float:
+def buckling_stiffness(fabric: Fabric, length: float, segments: int = 24, rows: int = 2) -> float:
     """Smallest stiffness against tipping over of a strip that stands on its edge, clamped at one end, relative to the
     smallest one without weight. The strip tips over where it becomes negative.
 
     The model's own matrix leaves compression out, so the second derivative is taken from differences of forces.
     """
     h = length / (segments - 0.5)
-    mesh = build_grid((segments * h, 4 * h), (segments + 1, 5))
+    mesh = build_grid((segments * h, rows * h), (segments + 1, rows + 1))
     x = np.ascontiguousarray(mesh.positions @ np.array([[1.0, 0, 0], [0, 0, 1.0], [0, -1.0, 0]]))
     masses = vertex_masses(mesh, fabric.density)
     model = Shell(mesh, fabric)

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import splu
 
 from weft.arrays import Bools, Floats
 from weft.errors import WeftError
-from weft.jit import threads_for
+from weft import jit
 from weft.models import Model
 
 GRAVITY = 9.81
@@ -51,7 +51,7 @@ def find_rest(
     force_scale : [N] what `tolerance` is relative to; the mean load of a vertex by default
     tolerance : of the largest force left on a vertex
     """
-    with threads_for(len(x)):
+    with jit.threads_for(len(x)):
         return _find_rest(model, x.copy(), masses, free, loads, force_scale, tolerance, max_iterations)
 
 
