@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from weft.arrays import Floats
+from weft import jit
+from weft.arrays import Bools, Floats
 from weft.geometry.mesh import Mesh, build_grid
 from weft.integrators import Dynamics
 from weft.integrators.implicit_euler import ImplicitEuler, ImplicitEulerParameters
-from weft import jit
 from weft.lab.samples import build_polar, build_unstructured, turned_material, vertex_masses
 from weft.lab.statics import GRAVITY, find_rest
 from weft.linear.constraints import build_constraints
@@ -69,7 +69,7 @@ def catenary(fabric: Fabric, length: float, span: float, segments: int) -> float
     s = x[:, 0] / length
     x[:, 0] *= span / length
     x[:, 2] = -0.5 * np.sqrt(length**2 - span**2) * np.cos(np.pi * s)
-    free = np.abs(s) < 0.5 - 1e-9
+    free: Bools = np.abs(s) < 0.5 - 1e-9
     rest = find_rest(Shell(mesh, fabric), x, vertex_masses(mesh, fabric.density), free)
     return float(-rest.positions[:, 2].min())
 
@@ -80,7 +80,7 @@ def picture_frame(fabric: Fabric, side: float, degrees: float, kind: str = "grid
     half = 0.5 * np.deg2rad(degrees)
     frame = np.array([[np.cos(half), np.sin(half), 0.0], [np.sin(half), np.cos(half), 0.0], [0.0, 0.0, 1.0]])
     x = np.ascontiguousarray(mesh.positions @ frame)
-    inside = (np.abs(mesh.positions[:, :2]) < 0.5 * side - 1e-9).all(axis=1)
+    inside = np.abs(mesh.positions[:, :2]).max(axis=1) < 0.5 * side - 1e-9
     model = Shell(mesh, fabric)
     masses = vertex_masses(mesh, fabric.density)
     force = 0.1 * fabric.shear * side

@@ -28,7 +28,7 @@ def build_unstructured(size: tuple[float, float], spacing: float, seed: int = 0)
 
 
 def build_polar(inner: float, outer: float, rings: int, sectors: int) -> Mesh:
-    """A flat ring of `rings` x `sectors` quads, each cut in two, with one more row of quads inside `inner` to hold it by.
+    """A flat ring of `rings` x `sectors` quads, each cut in two, and one more row of them inside, to hold it by.
 
     Diagonals alternate, so that no way round is preferred. Vertices go round, ring by ring, the rim last.
     """

@@ -7,18 +7,27 @@ shrinks where a step gains what it promises and grows where it does not (Levenbe
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import coo_array, csc_array
 from scipy.sparse.linalg import splu
 
-from weft.arrays import Bools, Floats
-from weft.errors import WeftError
 from weft import jit
-from weft.models import Model
+from weft.arrays import Bools, Floats, Ints, Longs
+from weft.errors import WeftError
 
 GRAVITY = 9.81
+
+
+class Elastic(Protocol):
+    """What is asked of a cloth model here."""
+
+    pairs: Ints
+
+    def energy(self, x: Floats) -> float: ...
+    def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None: ...
+    def update_jacobians(self, x: Floats, v: Floats, stiffness_out: Floats, damping_out: Floats) -> None: ...
 
 
 class Rest(NamedTuple):
@@ -31,7 +40,7 @@ class Rest(NamedTuple):
 
 
 def find_rest(
-    model: Model,
+    model: Elastic,
     x: Floats,
     masses: Floats,
     free: Bools,
@@ -56,7 +65,7 @@ def find_rest(
 
 
 def _find_rest(
-    model: Model,
+    model: Elastic,
     x: Floats,
     masses: Floats,
     free: Bools,
@@ -101,15 +110,15 @@ def _find_rest(
     raise WeftError(f"no rest after {max_iterations} iterations: {residual:.2g} of the mean load is left")
 
 
-def _assemble(model: Model, blocks: Floats, n: int) -> csc_array:
+def _assemble(model: Elastic, blocks: Floats, n: int) -> csc_array:
     """The whole matrix from the blocks of pairs, by the rule of zero row sums."""
     i, j = model.pairs[:, 0].astype(np.int64), model.pairs[:, 1].astype(np.int64)
     axis = np.arange(3)
 
-    def rows(v: Floats) -> Floats:
+    def rows(v: Longs) -> Longs:
         return np.broadcast_to(3 * v[:, None, None] + axis[:, None], blocks.shape).ravel()
 
-    def columns(v: Floats) -> Floats:
+    def columns(v: Longs) -> Longs:
         return np.broadcast_to(3 * v[:, None, None] + axis, blocks.shape).ravel()
 
     turned = np.swapaxes(blocks, 1, 2)

@@ -41,7 +41,8 @@ def overhang_at(degrees: float) -> float:
         x, sink = np.abs(heavy_elastica(load)[-1])
         return float(np.rad2deg(np.arctan2(sink, x))) - degrees
 
-    return float(brentq(angle, 1.0, 40.0, xtol=1e-6)) ** (1.0 / 3.0)
+    load: float = brentq(angle, 1.0, 40.0, xtol=1e-6)
+    return float(load ** (1.0 / 3.0))
 
 
 def hanging_stretch(fabric: Fabric, length: float) -> float:
@@ -51,7 +52,7 @@ def hanging_stretch(fabric: Fabric, length: float) -> float:
     """
     s = np.linspace(0.0, length, 1001)
     pull = GRAVITY * fabric.density * s / fabric.stretch_warp
-    stretch = np.array([brentq(lambda l, p=p: 0.5 * l * (l * l - 1.0) - p, 1.0, 3.0) for p in pull])
+    stretch = np.array([brentq(lambda a, p=p: 0.5 * a * (a * a - 1.0) - p, 1.0, 3.0) for p in pull])
     return float(trapezoid(stretch - 1.0, s))
 
 
