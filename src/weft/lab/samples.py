@@ -1,4 +1,4 @@
-"""Pieces of cloth for experiments: strips, sheets and discs, on grids and on unstructured meshes."""
+"""Pieces of cloth for experiments: strips, sheets and rings, on grids and on unstructured meshes."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ def build_unstructured(size: tuple[float, float], spacing: float, seed: int = 0)
     return _flat_mesh(*_relax(grid[kept], inner))
 
 
-def build_disc(radius: float, spacing: float, inner_radius: float = 0.0, seed: int = 0) -> Mesh:
-    """A flat disc, centred on the origin; vertices lie on the rim and, where given, on an inner circle."""
-    rings = [_circle(radius, spacing)]
-    if inner_radius > 0.0:
-        rings.append(_circle(inner_radius, spacing))
-    fixed = np.concatenate(rings)
-    count = int(1.15 * np.pi * radius**2 / spacing**2) - len(fixed)
-    rng = np.random.default_rng(seed)
-    r = np.sqrt(rng.uniform(0.0, 1.0, count)) * (radius - 0.6 * spacing)
-    r = np.where(np.abs(r - inner_radius) < 0.4 * spacing, inner_radius - 0.6 * spacing, r)
-    angle = rng.uniform(0.0, 2.0 * np.pi, count)
-    inner = np.stack([r * np.cos(angle), r * np.sin(angle)], axis=1)
-    return _flat_mesh(*_relax(fixed, inner))
+def build_polar(inner: float, outer: float, rings: int, sectors: int) -> Mesh:
+    """A flat ring of `rings` x `sectors` quads, each cut in two, and one more row of them inside, to hold it by.
+
+    Diagonals alternate, so that no way round is preferred. Vertices go round, ring by ring, the rim last.
+    """
+    step = (outer - inner) / rings
+    radii = inner + step * np.arange(-1, rings + 1)
+    angles = 2.0 * np.pi * np.arange(sectors) / sectors
+    points = np.stack([np.outer(radii, np.cos(angles)).ravel(), np.outer(radii, np.sin(angles)).ravel()], axis=1)
+    i, j = (part.ravel() for part in np.meshgrid(np.arange(rings + 1), np.arange(sectors), indexing="ij"))
+    a, b = i * sectors + j, (i + 1) * sectors + j
+    c, d = (i + 1) * sectors + (j + 1) % sectors, i * sectors + (j + 1) % sectors
+    odd = (i + j) % 2 == 1
+    first = np.where(odd[:, None], np.stack([a, b, d], axis=1), np.stack([a, b, c], axis=1))
+    second = np.where(odd[:, None], np.stack([b, c, d], axis=1), np.stack([a, c, d], axis=1))
+    return _flat_mesh(points, np.concatenate([first, second]).astype(np.int32))
 
 
 def turned_material(mesh: Mesh, degrees: float) -> Mesh:
@@ -56,12 +59,6 @@ def vertex_masses(mesh: Mesh, density: float) -> Floats:
     area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
     share = np.repeat(density * area / 3.0, 3)
     return np.bincount(mesh.triangles.ravel(), share, minlength=mesh.n_vertices).astype(np.float64)
-
-
-def _circle(radius: float, spacing: float) -> Floats:
-    count = round(2.0 * np.pi * radius / spacing)
-    angle = 2.0 * np.pi * np.arange(count) / count
-    return radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
 def _relax(fixed: Floats, inner: Floats) -> tuple[Floats, Ints]:

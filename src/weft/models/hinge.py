@@ -124,6 +124,7 @@ def _curvatures(mesh: Mesh, frames: Frames, hinges: Hinges, rigidity: Floats) ->
     scale = np.sqrt(2.0 * area)[:, None, None]
     exact = np.where(present[:, :, None], row, free) / scale
     simple = np.swapaxes(dyad / np.where(present, 0.5 * (h1 + h2), h1)[:, :, None], 1, 2) * scale
+    simple = simple @ np.linalg.inv(np.where(present[:, :, None], np.eye(3), exact @ simple))  # a border: M_nn = 0
     gram = exact @ np.swapaxes(exact, 1, 2) + RIDGE * np.eye(3)
     fit = (np.swapaxes(exact, 1, 2) + RIDGE * simple) @ np.linalg.inv(gram) / scale
     return fit * present[:, None, :], area
