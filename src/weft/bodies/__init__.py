@@ -1,8 +1,9 @@
 """Bodies that cloth collides with: a shape, where it is, how it moves and how rough it is.
 
-`find_contacts` follows each vertex along its path in the frame of the body by sphere tracing: from a point at distance
-d of the surface one may go d in any direction without touching, so no body is too thin and no motion too fast to
-be seen, rotations included.
+`find_contacts` follows each vertex along its path in the frame of the body, where it goes straight from its first to
+its last place: a body may turn by less than half a turn in a step. All shapes are convex, so the distance is a convex
+function along a straight path. Its tangent lies below it, and Newton's method comes up to the first touch without ever
+stepping over it: no body is too thin and no motion too fast to be seen.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from weft.bodies.shapes import Box, Capsule, Cylinder, Plane, Shape, Sphere
 from weft.geometry.contacts import PlaneContacts, join_contacts
 
 SHAPES = {"plane": Plane, "box": Box, "sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder}
-TRACE_STEPS = 64  # of sphere tracing; a vertex still under way then counts as touching
+TRACE_STEPS = 64  # of Newton's method, which takes about 4; a vertex still under way then counts as touching
 TOUCH = 1e-9  # [m] closer than this to the contact distance is touching
 
 
@@ -105,21 +106,20 @@ def trace(shape: Shape, p0: Floats, p1: Floats, clearance: Floats) -> tuple[Bool
 
     Returns whether each point gets that close, and the share of its way where it does.
     """
-    way = np.linalg.norm(p1 - p0, axis=1)
+    way = p1 - p0
     s = np.zeros(len(p0))
     touching = np.zeros(len(p0), bool)
     gap = shape.distances(p0)[0] - clearance
-    active = np.flatnonzero(gap <= way + TOUCH)  # the others cannot reach the body in this step
-    gap = gap[active]
+    active = np.flatnonzero(gap <= np.linalg.norm(way, axis=1) + TOUCH)  # the others cannot reach the body
     for _ in range(TRACE_STEPS):
-        near = gap <= TOUCH
-        touching[active[near]] = True
-        active, gap = active[~near], gap[~near]
-        s[active] += gap / way[active]
-        going = s[active] < 1.0
+        gap, normals = shape.distances(p0[active] + s[active, None] * way[active])
+        gap -= clearance[active]
+        touching[active[gap <= TOUCH]] = True
+        rate = (normals * way[active]).sum(axis=1)
+        going = (gap > TOUCH) & (gap + (1.0 - s[active]) * rate < TOUCH)  # the others touch, or never will
         active = active[going]
         if len(active) == 0:
             return touching, s
-        gap = shape.distances(p0[active] + s[active, None] * (p1 - p0)[active])[0] - clearance[active]
+        s[active] -= gap[going] / rate[going]
     touching[active] = True
     return touching, s

@@ -20,7 +20,7 @@ FAR = 50.0  # [m] half the side of the square that stands for a plane where a me
 
 
 class Shape(Protocol):
-    """What a collider's geometry must answer."""
+    """What a collider's geometry must answer. Every shape is convex: `weft.bodies` relies on it."""
 
     def distances(self, points: Floats) -> tuple[Floats, Floats]:
         """Signed distances (n,) [m] and outward unit normals (n, 3) at local points (n, 3)."""

@@ -50,6 +50,7 @@ class ContactFilter:
         self._contacts = start.contacts.select(~self._is_pinned[start.contacts.vertices])
         self._holds = np.ones(len(self._contacts.vertices), bool)
         self._solves = 0
+        self._arrange()
         self._learn_friction(start.v, start.impulses)
 
     def n_contacts(self) -> int:
@@ -57,17 +58,12 @@ class ContactFilter:
 
     def constraints(self) -> Constraints:
         c, v = self._contacts, self._v
-        out = build_constraints(len(v))
-        held = np.flatnonzero(self._holds)
-        for k in _by_rank(c.vertices[held], held):
+        out = build_constraints(len(v))._replace(filters=self._filters.copy())
+        for k, m in self._rounds:
             vi, n = c.vertices[k], c.normals[k]
-            free = np.einsum("kij,kj->ki", out.filters[vi], n)
-            length = np.linalg.norm(free, axis=1)
-            new = length > INDEPENDENT
-            vi, n, m = vi[new], n[new], free[new] / length[new, None]
-            missing = -c.gaps[k][new] / self._dt - ((v[vi] + out.change[vi]) * n).sum(axis=1)
+            missing = -c.gaps[k] / self._dt - ((v[vi] + out.change[vi]) * n).sum(axis=1)
             out.change[vi] += m * (missing / (n * m).sum(axis=1))[:, None]
-            out.filters[vi] -= m[:, :, None] * m[:, None, :]
+        held = self._bearing
         tangent = np.eye(3) - c.normals[held, :, None] * c.normals[held, None, :]
         drag = self._drag[held, None, None] * tangent
         np.add.at(out.drag, c.vertices[held], drag)
@@ -79,28 +75,62 @@ class ContactFilter:
 
     def update(self, contacts: PlaneContacts, dv: Floats, impulses: Floats) -> bool:
         self._solves += 1
+        normal = self._normal_impulses(impulses)
         changed = self._hold(contacts, dv)
         if self._solves == 1:  # later, letting go and holding again could go on for ever
-            changed |= self._release(impulses)
+            pulling = np.flatnonzero(normal < 0.0)
+            self._holds[pulling] = False
+            changed |= len(pulling) > 0
         if changed:
+            self._arrange()
             self._learn_friction(self._v + dv, impulses)
         return changed
 
     def finish(self, x_t1: Floats) -> Floats:
         return x_t1
 
+    def _arrange(self) -> None:
+        """Find the contacts that bear: of those that hold, up to three independent planes a vertex, the nearest first.
+
+        Of planes that are parallel, or nearly, one bears: of a floor and a plate above it, the plate.
+        """
+        c = self._contacts
+        self._filters = np.tile(np.eye(3), (len(self._v), 1, 1))
+        self._rounds: list[tuple[Longs, Floats]] = []
+        held = np.flatnonzero(self._holds)
+        held = held[np.argsort(c.gaps[held], kind="stable")]
+        for k in _by_rank(c.vertices[held], held):
+            free = np.einsum("kij,kj->ki", self._filters[c.vertices[k]], c.normals[k])
+            length = np.linalg.norm(free, axis=1)
+            new = length > INDEPENDENT
+            k, m = k[new], free[new] / length[new, None]
+            self._filters[c.vertices[k]] -= m[:, :, None] * m[:, None, :]
+            self._rounds.append((k, m))
+        self._bearing = np.concatenate([np.zeros(0, np.int64), *(k for k, _ in self._rounds)])
+        planes = np.bincount(c.vertices[self._bearing], minlength=len(self._v))
+        self._filters[planes == 3] = 0.0  # what rounding leaves there would be a way out of the corner
+
+    def _normal_impulses(self, impulses: Floats) -> Floats:
+        """What each contact bears (k,) [N s]: the impulse of a vertex is the sum of its normals times these."""
+        c, k = self._contacts, self._bearing
+        vertices, row = np.unique(c.vertices[k], return_inverse=True)
+        normals, place = np.zeros((len(vertices), 3, 3)), np.zeros(len(k), np.int64)
+        for rank, items in enumerate(_by_rank(row, np.arange(len(k)))):
+            place[items] = rank
+        normals[row, place] = c.normals[k]
+        gram = normals @ normals.transpose(0, 2, 1)
+        gram += np.eye(3) * (np.einsum("nii->ni", gram) == 0.0)[:, None, :]  # places without a contact bear nothing
+        shares = np.linalg.solve(gram, normals @ impulses[vertices][:, :, None])[:, :, 0]
+        out = np.zeros(len(c.vertices))
+        out[k] = shares[row, place]
+        return out
+
     def _learn_friction(self, v: Floats, impulses: Floats) -> None:
         """Overwrite the drag coefficient [N s / (m/s)] of each contact from velocities and impulses of a solve."""
         c = self._contacts
         slip = _tangential(v[c.vertices] - c.velocities, c.normals)
-        normal = np.maximum((impulses[c.vertices] * c.normals).sum(axis=1), 0.0)
+        normal = np.maximum(self._normal_impulses(impulses), 0.0)
         self._drag = c.friction * normal / np.maximum(np.linalg.norm(slip, axis=1), self.parameters.creep)
-
-    def _release(self, impulses: Floats) -> bool:
-        c = self._contacts
-        pulling = self._holds & ((impulses[c.vertices] * c.normals).sum(axis=1) < 0.0)
-        self._holds[pulling] = False
-        return bool(pulling.any())
 
     def _hold(self, contacts: PlaneContacts, dv: Floats) -> bool:
         """Take up contacts that the new path meets and that are not held yet."""
@@ -122,7 +152,7 @@ def _tangential(vectors: Floats, normals: Floats) -> Floats:
     return vectors - along
 
 
-def _by_rank(vertices: Ints, items: Longs) -> list[Longs]:
+def _by_rank(vertices: Ints | Longs, items: Longs) -> list[Longs]:
     """Split `items` into rounds, in each of which every vertex occurs once."""
     order = np.argsort(vertices, kind="stable")
     ordered = vertices[order]
