@@ -4,7 +4,8 @@
     python benchmarks/broad_phase.py --sizes 51 --rounds 5
     python benchmarks/broad_phase.py --recording out/ground --frame 300
 
-Times are the smallest of several rounds in which all methods take turns, so that a busy machine hits them alike.
+Times are the smallest of several rounds in which all methods take turns. On a machine that others use too, a long
+task meets fewer quiet moments than a short one; the ratio of processor times, printed for one thread, is free of that.
 `static` and `swept` are from positions to vertex-triangle and edge-edge candidates: refit and search for ours, build
 and detect for theirs. Theirs inflates every box by `inflation_radius` = margin / 2, the same meaning as ours.
 """
@@ -13,11 +14,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,20 +51,28 @@ THEIRS = ["LBVH", "BVH", "SpatialHash", "HashGrid", "SweepAndPrune"]
 Task = Callable[[], object]
 
 
-def measure(tasks: dict[str, Task], rounds: int) -> dict[str, float]:
-    """Smallest time [ms] of every task, all of them taking turns."""
+class Time(NamedTuple):
+    """Smallest times of a task [ms]."""
+
+    wall: float
+    processor: float
+
+
+def measure(tasks: dict[str, Task], rounds: int) -> dict[str, Time]:
+    """Smallest times of every task, all of them taking turns."""
     best = {}
     for name, task in tasks.items():
         task()  # compiles, and grows the buffers
-        best[name] = np.inf
+        best[name] = Time(np.inf, np.inf)
     gc.disable()
     for turn in range(rounds):
         for name, task in tasks.items():
-            if turn >= 2 and best[name] > 1e3 * PATIENCE:
+            if turn >= 2 and best[name].wall > 1e3 * PATIENCE:
                 continue
-            start = time.perf_counter()
+            start, processor_start = time.perf_counter(), time.process_time()
             task()
-            best[name] = min(best[name], 1e3 * (time.perf_counter() - start))
+            wall, processor = time.perf_counter() - start, time.process_time() - processor_start
+            best[name] = Time(min(best[name].wall, 1e3 * wall), min(best[name].processor, 1e3 * processor))
     gc.enable()
     return best
 
@@ -137,7 +147,7 @@ def set_all_threads(n: int) -> None:
         pass
 
 
-def print_times(state: State, times: dict[int, dict[str, float]], members: dict[str, Any]) -> None:
+def print_times(state: State, times: dict[int, dict[str, Time]], members: dict[str, Any]) -> None:
     n_threads = list(times)
     columns = ["refit", "pairs", "static", "swept"]
     names = list(dict.fromkeys(key.rsplit("/", 1)[0] for key in times[n_threads[0]]))
@@ -149,7 +159,7 @@ def print_times(state: State, times: dict[int, dict[str, float]], members: dict[
         for column in columns:
             for n in n_threads:
                 value = times[n].get(f"{name}/{column}")
-                cells += f"{value:12.2f}" if value is not None else f"{'-':>12}"
+                cells += f"{value.wall:12.2f}" if value is not None else f"{'-':>12}"
         memory = f"{members[name].memory() / len(state.mesh.triangles):12.0f}" if name in members else ""
         print(f"{name:28}{cells}{memory}")
     theirs = [name for name in names if name.startswith("ipctk")]
@@ -160,8 +170,11 @@ def print_times(state: State, times: dict[int, dict[str, float]], members: dict[
         for n in n_threads:
             own = min((times[n][f"{name}/{column}"], name) for name in members if members[name].complete)
             peer = min((times[n][f"{name}/{column}"], name) for name in theirs)
-            ratio = peer[0] / own[0]
-            print(f"  {column}, {n} threads: {own[1]} {own[0]:.2f} ms, {peer[1]} {peer[0]:.2f} ms: {ratio:.1f} x")
+            text = f"{own[1]} {own[0].wall:.2f} ms, {peer[1]} {peer[0].wall:.2f} ms: {peer[0].wall / own[0].wall:.1f} x"
+            if n == 1:
+                text += f" (processor time {own[0].processor:.2f} and {peer[0].processor:.2f} ms:"
+                text += f" {peer[0].processor / own[0].processor:.1f} x)"
+            print(f"  {column}, {n} thread{'s' if n > 1 else ''}: {text}")
 
 
 def keys_of(rows: Any) -> set[int]:
@@ -268,11 +281,11 @@ def print_growth(sizes: list[int], rounds: int) -> None:
         n = len(state.mesh.triangles)
         counts.append(n)
         for what in logs:
-            logs[what].append(best[what])
+            logs[what].append(best[what].wall)
+        static, swept = best["static"].wall, best["swept"].wall
         print(
-            f"  {state.name}: {n:9,} triangles, static {best['static']:8.2f} ms, swept {best['swept']:8.2f} ms,"
-            f" {len(found.vertex_triangle):,} + {len(found.edge_edge):,} candidates,"
-            f" {1e6 * best['static'] / n:.0f} ns a triangle"
+            f"  {state.name}: {n:9,} triangles, static {static:8.2f} ms, swept {swept:8.2f} ms,"
+            f" {len(found.vertex_triangle):,} + {len(found.edge_edge):,} candidates, {1e6 * static / n:.0f} ns a triangle"
         )
     reference = np.polyfit(np.log(counts), np.log(np.array(counts) * np.log(counts)), 1)[0]
     for what, times in logs.items():
@@ -293,6 +306,7 @@ def main() -> None:
     else:
         states = [make_state(size) for size in arguments.sizes]
     n_all = threads()
+    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the start")
     for state in states:
         tasks, members = our_tasks(state)
         tasks |= their_tasks(state)

@@ -56,8 +56,8 @@ def test_a_large_mesh_is_shared_out():
     phase = make(state)
     pairs = phase.self_pairs()
     assert len(pairs) > 10 * FRONT
-    # against the one large tree there is a small one: unequal heights
-    small = states.crumpled((5, 4))
+    # against the large tree a small one, with all eight places of its one upper block taken: unequal heights
+    small = states.crumpled((7, 6))
     other = make(small)
     found = {tuple(row) for row in phase.pairs(other).tolist()}
     back = {(b, a) for a, b in other.pairs(phase).tolist()}
