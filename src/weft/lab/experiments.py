@@ -203,7 +203,7 @@ class Drape(NamedTuple):
     coefficient: float
     """shadow of the ring that hangs, relative to the ring when flat"""
     nodes: int
-    """folds, counted as waves of the rim's distance from the axis"""
+    """folds: the strongest wave of the rim's distance from the axis"""
     height: float
     """mean fall of the rim [m]"""
 
