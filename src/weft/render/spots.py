@@ -126,10 +126,14 @@ def ray(view: View, x: float, y: float) -> Triple:
 
 
 @kernel
-def _mix(weights: Triple, corners: Floats, ti: int, column: int) -> float:
-    """A column of a triangle's corners, between them."""
-    a, b, c = corners[ti, 0, column], corners[ti, 1, column], corners[ti, 2, column]
-    return float(weights[0] * a + weights[1] * b + weights[2] * c)
+def _mix(weights: Triple, corners: Floats, ti: int, column: int) -> Triple:
+    """Three columns of a triangle's corners, between them."""
+    wa, wb, wc = weights
+    return (
+        wa * corners[ti, 0, column] + wb * corners[ti, 1, column] + wc * corners[ti, 2, column],
+        wa * corners[ti, 0, column + 1] + wb * corners[ti, 1, column + 1] + wc * corners[ti, 2, column + 1],
+        wa * corners[ti, 0, column + 2] + wb * corners[ti, 1, column + 2] + wc * corners[ti, 2, column + 2],
+    )
 
 
 @kernel
@@ -146,11 +150,8 @@ def _weights_at(corners: Floats, ti: int, x: float, y: float) -> Triple:
 def _normal_towards_eye(weights: Triple, corners: Floats, ti: int, to_eye: Triple, is_back: bool) -> Triple:
     """The smooth unit normal on the eye's side."""
     sign = -1.0 if is_back else 1.0
-    x, y, z = unit(
-        sign * _mix(weights, corners, ti, NORMAL),
-        sign * _mix(weights, corners, ti, NORMAL + 1),
-        sign * _mix(weights, corners, ti, NORMAL + 2),
-    )
+    nx, ny, nz = _mix(weights, corners, ti, NORMAL)
+    x, y, z = unit(sign * nx, sign * ny, sign * nz)
     away = dot((x, y, z), to_eye)
     if away < 0.0:  # it looks past the silhouette: bend it back to the edge
         return unit(x - away * to_eye[0], y - away * to_eye[1], z - away * to_eye[2])
@@ -222,13 +223,14 @@ def surface_spot(
 ) -> Spot:
     """What triangle ti shows at a place in the picture."""
     weights = _weights_at(corners, ti, x, y)
-    point = (_mix(weights, corners, ti, 0), _mix(weights, corners, ti, 1), _mix(weights, corners, ti, 2))
+    point = _mix(weights, corners, ti, POINT)
     to_eye = unit(view.eye_x - point[0], view.eye_y - point[1], view.eye_z - point[2])
     is_back = tags[ti, 3] > 0
     normal = _normal_towards_eye(weights, corners, ti, to_eye, is_back)
     si = tags[ti, 0]
     side = BACK if is_back else FRONT
-    share = clamp(_mix(weights, corners, ti, HEAT), 0.0, 1.0) * materials[si, HAS_HEAT]
+    heat = dot(weights, (corners[ti, 0, HEAT], corners[ti, 1, HEAT], corners[ti, 2, HEAT]))
+    share = clamp(heat, 0.0, 1.0) * materials[si, HAS_HEAT]
     step = int(share * (len(heat_colours) - 1) + 0.5)
     albedo = (heat_colours[step, 0], heat_colours[step, 1], heat_colours[step, 2])
     if materials[si, HAS_HEAT] == 0.0:
