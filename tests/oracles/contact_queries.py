@@ -216,6 +216,15 @@ def nudged(queries: Queries, rng: np.random.Generator, ulps: int = 2) -> tuple[F
     return ends[0], ends[1]
 
 
+def shaken(queries: Queries, rng: np.random.Generator, size: float) -> tuple[Floats, Floats]:
+    """The same with every coordinate moved at random by up to `size` of the largest coordinate of its query."""
+    ends = []
+    for x in (queries.x_t0, queries.x_t1):
+        largest = np.abs(x).max(axis=(1, 2), keepdims=True)
+        ends.append(x + rng.uniform(-size, size, size=x.shape) * largest)
+    return ends[0], ends[1]
+
+
 def random_motion(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
     """Elements of size 1 with motions of 1e-3 to 10."""
     x_t0 = rng.normal(size=(n, 4, 3))

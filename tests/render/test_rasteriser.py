@@ -89,6 +89,12 @@ def test_the_nearer_triangle_is_seen_whatever_the_order():
     assert ids[1, 1, 0] == 0
 
 
+def test_of_two_at_one_place_the_first_is_seen():
+    square = flat([(0.0, 0.0), (8.0, 0.0), (0.0, 8.0)])
+    _, ids = draw(np.concatenate([square, square]), [[0, 1, 2], [3, 4, 5]])
+    assert set(np.unique(ids)) == {NOTHING, 0}
+
+
 def test_crossing_triangles_are_cut_along_their_line():
     left_near = np.array([[0, 0, 1, 1], [0, 8, 1, 1], [8 * 3, 4 * 3, 3, 1]], float)  # (X, Y, W, 1): near on the left
     right_near = np.array([[8, 0, 1, 1], [8, 8, 1, 1], [0, 4 * 3, 3, 1]], float)

@@ -5,7 +5,7 @@ Exit codes: 0 done, 1 the check failed, 2 bad input (one line on stderr), 130 st
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 from typing import Any
 
@@ -13,6 +13,8 @@ import typer
 
 from weft.cli import check, describe, methods, render, run, scenes
 from weft.errors import WeftError
+
+STOPPED = 130  # 128 + SIGINT, as shells have it
 
 # The base of every complaint about arguments. Typer brings its own copy of click and does not export this one.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -37,18 +39,18 @@ app.command(epilog=render.EXAMPLE)(render.render)
 def main() -> None:
     """Run the command line; every failure the user can mend is one line."""
     arguments = sys.argv[1:] or ["--help"]
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough, e.g. head, ends it quietly
     try:
         code = app(arguments, prog_name="weft", standalone_mode=False)
-        sys.stdout.flush()
+        if code == STOPPED:  # typer's answer to ctrl-c
+            raise KeyboardInterrupt
     except WeftError as error:
         _fail(str(error), 2)
     except UsageError as error:
         _fail(_usage(error), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("stopped; what was recorded is kept, --resume goes on", 130)
-    except BrokenPipeError:  # the reader, e.g. head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _fail("stopped; what was recorded is kept, --resume goes on" if "run" in arguments else "stopped", STOPPED)
     except OSError as error:
         _fail(f"{error.filename or 'system'}: {error.strerror or error}", 2)
     except MemoryError:

@@ -52,7 +52,10 @@ def describe(
         typer.echo(json.dumps(answer))
         return
     typer.echo(f"{found.text}\n")
-    _print_table(found)
+    if found.rows:
+        _print_table(found)
+    else:
+        typer.echo("It has no parameters.")
     typer.echo(f"\n{found.hint}")
 
 
@@ -101,9 +104,14 @@ def _describe_part(name: str, kind: str, family: Family) -> Description:
     member = family.load(name)
     rows = parameter_table(member.Parameters)
     about = inspect.getdoc(sys.modules[member.__module__]) or ""
-    values = [f'name = "{name}"', *(f"{row.name} = {row.default}" for row in rows[:1])]
-    hint = f"In a scene: method = {{ {kind} = {{ {', '.join(values)} }} }}"
+    first = next((f", {row.name} = {_quoted(row)}" for row in rows if row.default), "")
+    part = f'{{ name = "{name}"{first} }}' if first else f'"{name}"'
+    hint = f"In a scene: method = {{ {kind} = {part} }}"
     return Description(f"{kind} {name}: {inspect.getdoc(member)}\n\n{about}", rows, ALL, hint)
+
+
+def _quoted(row: Row) -> str:
+    return json.dumps(row.default) if row.type in ("text", "choice") else row.default
 
 
 def _describe_table(name: str, model: type[BaseModel]) -> Description:

@@ -24,7 +24,7 @@ class ImplicitEulerParameters(Parameters):
     """How exactly the linear system is solved."""
 
     tolerance: float = quantity("residual relative to the right-hand side", default=1e-2, gt=0, lt=1)
-    max_iterations: int = quantity("conjugate-gradient iterations at most", default=400, ge=1)
+    max_iterations: int = quantity("conjugate-gradient iterations at most", default=400, ge=1, le=100000)
 
 
 class ImplicitEuler:

@@ -164,8 +164,7 @@ def _update_lzw(pixels: Bytes, children: Ints, out: Bytes) -> int:
     if prefix >= 0:
         bits |= prefix << n_bits
         n_bits += width
-        if next_code == 1 << width and width < 12:
-            width += 1
+    # Where a decoder by now expects one bit more, it reads a zero: codes change their width at whole bytes.
     bits |= END << n_bits
     n_bits += width
     while n_bits > 0:

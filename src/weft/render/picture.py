@@ -34,6 +34,7 @@ from weft.render.shading import shade
 from weft.render.spots import (
     BACK,
     CORNER_COLUMNS,
+    EDGE,
     FRONT,
     HAS_HEAT,
     HEAT,
@@ -41,7 +42,6 @@ from weft.render.spots import (
     IS_SCENERY,
     MATERIAL_COLUMNS,
     NORMAL,
-    PLACE,
     POINT,
     Drawn,
     Ground,
@@ -53,11 +53,12 @@ BODY_CREASE = 40.0  # degrees: a box keeps its edges, a sphere and a capsule are
 KEY_TURN, KEY_ELEVATION = -48.0, 47.0  # degrees: where the key light stands, seen from the camera
 GROUND_REACH = 4.6  # radius of the floor, in half widths of the view at the subject
 GROUND_TOLERANCE = 5e-4  # as a share of the distance to the subject
-SKY_STEP = 2.5  # texels of a sky map between points where sky light is known on a body
+SKY_STEP = 4.0  # texels of a sky map between points where sky light is known on a body
 SKY_MOST_STEPS = 96
-SKY_GRID = 96  # points a side of the grid that holds the sky light on the floor
+SKY_GRID = 72  # points a side of the grid that holds the sky light on the floor
 HEAT_STEPS = 512
 LARGEST_SIDE = 8192
+MOST_SAMPLES = 300_000_000  # at 8 bytes each
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,9 @@ def draw(
     -------
     image : (height, width, 3) uint8, sRGB
     """
-    width, height = check_size(size)
     if not 1 <= supersampling <= 4:
         raise WeftError(f"supersampling: expected 1 to 4, got {supersampling}")
+    width, height = check_size(size, supersampling)
     if ground_height is not None and not np.isfinite(ground_height):
         raise WeftError(f"ground_height: expected a height in metres, got {ground_height}")
     scale = _scale_of(surfaces, heat)
@@ -150,11 +151,13 @@ def _build_view(camera: Camera, width: int, height: int) -> View:
     return View(*(float(number) for number in numbers))
 
 
-def check_size(size: tuple[int, int]) -> tuple[int, int]:
-    """Refuse a picture that cannot be made."""
+def check_size(size: tuple[int, int], supersampling: int = 2) -> tuple[int, int]:
+    """Refuse a picture that cannot be made, or would not fit in memory."""
     width, height = (int(side) for side in size)
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
         raise WeftError(f"size: expected 1 to {LARGEST_SIDE} pixels a side, got {size[0]} x {size[1]}")
+    if width * height * supersampling**2 > MOST_SAMPLES:
+        raise WeftError(f"size: {width} x {height} pixels with supersampling {supersampling} need too much memory")
     return width, height
 
 
@@ -260,7 +263,9 @@ def _at_corners(scene: _Scene, places: Floats, sky: Sky) -> Drawn:
     corners = np.empty((len(faces), 3, CORNER_COLUMNS))
     corners[:, :, POINT : POINT + 3] = scene.x[faces]
     corners[:, :, NORMAL : NORMAL + 3] = normals
-    corners[:, :, PLACE : PLACE + 3] = places[faces, :3]
+    seen = places[faces, :3]
+    for k in range(3):
+        corners[:, k, EDGE : EDGE + 3] = np.cross(seen[:, k - 2], seen[:, k - 1])
     corners[:, :, HEAT] = scene.heat
     # Cloth has its sky light at the corners. A body may have few, large triangles: theirs are divided more finely.
     sides = corners[:, :, :3] - corners[:, [1, 2, 0], :3]
@@ -270,7 +275,10 @@ def _at_corners(scene: _Scene, places: Floats, sky: Sky) -> Drawn:
     starts = np.zeros(len(faces) + 1, np.int32)
     np.cumsum((orders + 1) * (orders + 2) // 2, out=starts[1:])
     light = compute_sky_on_triangles(scene.x, faces, normals, orders, starts, sky)
-    return Drawn(corners, np.stack([scene.owners, orders, starts[:-1]], axis=1), light, scene.materials)
+    # The picture's y runs down, so a front has its corners clockwise there: a . (b x c) is negative.
+    is_back = np.einsum("mi,mi->m", seen[:, 0], corners[:, 0, EDGE : EDGE + 3]) > 0.0
+    tags = np.stack([scene.owners, orders, starts[:-1], is_back.astype(np.int32)], axis=1)
+    return Drawn(corners, tags, light, scene.materials)
 
 
 def _build_ground(

@@ -24,6 +24,7 @@ from weft.render.jobs import run_bands
 
 NOTHING = -1  # the triangle number where a sample shows none
 BANDS = 24
+SLACK = 1e-6  # [pixels]
 EDGE_ON = 1e-12  # relative size of a determinant that may be nothing but rounding
 
 Keys = npt.NDArray[np.float32]
@@ -155,11 +156,19 @@ def _rasterise_band(
                 keys_out[row, column, s] = -math.inf
                 if ids_out.shape[0] > 0:
                     ids_out[row, column, s] = NOTHING
+    x_first, x_last, y_first, y_last = 1.0, 0.0, 1.0, 0.0  # of the samples in a pixel
+    for s in range(n_samples):
+        x_first, x_last = min(x_first, offsets[s, 0]), max(x_last, offsets[s, 0])
+        y_first, y_last = min(y_first, offsets[s, 1]), max(y_last, offsets[s, 1])
     for ti in range(len(triangles)):
         x_low, x_high, y_low, y_high = _visible_box(vertices, triangles, ti, near)
-        if x_high > 0.0 and x_low < width and y_high > top and y_low < bottom:
-            rows = (int(max(float(top), y_low)), int(min(bottom - 1.0, y_high)))
-            columns = (float(math.floor(max(0.0, x_low))), min(width - 1.0, x_high))
+        # Many small triangles fall between the samples. The slack leaves what is on an edge to the edge functions.
+        x_low, x_high = max(0.0, x_low - x_last - SLACK), min(width - 1.0, x_high - x_first + SLACK)
+        y_low, y_high = max(float(top), y_low - y_last - SLACK), min(bottom - 1.0, y_high - y_first + SLACK)
+        first_row, last_row = math.ceil(y_low), math.floor(y_high)
+        first, last = math.ceil(x_low), math.floor(x_high)
+        if x_low <= x_high and y_low <= y_high and first_row <= last_row and first <= last:
+            rows, columns = (int(first_row), int(last_row)), (float(first), float(last))
             _rasterise_triangle(vertices, triangles, ti, offsets, near, rows, columns, keys_out, ids_out)
 
 

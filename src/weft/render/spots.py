@@ -8,7 +8,7 @@ from typing import NamedTuple
 from weft.arrays import Floats, Ints
 from weft.jit import kernel
 from weft.render.lights import clamp, lattice_index
-from weft.render.rasteriser import Triple, edge_functions
+from weft.render.rasteriser import Triple
 
 GROUND_COLOUR = (0.565, 0.56, 0.55)
 FADE_START = 0.3  # where the floor begins to fade, as a share of its radius
@@ -18,7 +18,7 @@ GRID_WIDTH = 0.012  # width of a line, as a share of the spacing
 SHEEN = 0.26  # light that fibres standing off the cloth catch at grazing angles
 
 # Columns of a triangle's corner.
-POINT, NORMAL, PLACE, HEAT, CORNER_COLUMNS = 0, 3, 6, 9, 10
+POINT, NORMAL, EDGE, HEAT, CORNER_COLUMNS = 0, 3, 6, 9, 10
 # Columns of a material.
 FRONT, BACK, IS_CLOTH, HAS_HEAT, IS_SCENERY, MATERIAL_COLUMNS = 0, 3, 6, 7, 8, 9
 
@@ -49,9 +49,10 @@ class Drawn(NamedTuple):
     """All surfaces of a picture, triangle by triangle."""
 
     corners: Floats
-    """(m, 3, CORNER_COLUMNS): point [m], unit normal, place (X, Y, W) in the picture, heat from 0 to 1"""
+    """(m, 3, CORNER_COLUMNS): point [m], unit normal, edge function across from the corner (coefficients of
+    x, y and 1 in the picture), heat from 0 to 1"""
     tags: Ints
-    """(m, 3): the surface of each triangle, and the order and first point of its sky light"""
+    """(m, 4): the surface of each triangle, the order and first point of its sky light, and 1 where its back is seen"""
     sky: Floats
     """(l, 4): as from `compute_sky_on_triangles`"""
     materials: Floats
@@ -125,44 +126,32 @@ def ray(view: View, x: float, y: float) -> Triple:
 
 
 @kernel
-def _mix(weights: Triple, corners: Floats, ti: int, column: int) -> float:
-    """A column of a triangle's corners, between them."""
-    a, b, c = corners[ti, 0, column], corners[ti, 1, column], corners[ti, 2, column]
-    return float(weights[0] * a + weights[1] * b + weights[2] * c)
+def _mix(weights: Triple, corners: Floats, ti: int, column: int) -> Triple:
+    """Three columns of a triangle's corners, between them."""
+    wa, wb, wc = weights
+    return (
+        wa * corners[ti, 0, column] + wb * corners[ti, 1, column] + wc * corners[ti, 2, column],
+        wa * corners[ti, 0, column + 1] + wb * corners[ti, 1, column + 1] + wc * corners[ti, 2, column + 1],
+        wa * corners[ti, 0, column + 2] + wb * corners[ti, 1, column + 2] + wc * corners[ti, 2, column + 2],
+    )
 
 
 @kernel
 def _weights_at(corners: Floats, ti: int, x: float, y: float) -> Triple:
     """What each corner counts at a place in the picture, seen in perspective."""
-    ea, eb, ec, _ = edge_functions(
-        (corners[ti, 0, PLACE], corners[ti, 0, PLACE + 1], corners[ti, 0, PLACE + 2]),
-        (corners[ti, 1, PLACE], corners[ti, 1, PLACE + 1], corners[ti, 1, PLACE + 2]),
-        (corners[ti, 2, PLACE], corners[ti, 2, PLACE + 1], corners[ti, 2, PLACE + 2]),
-    )
-    here = (x, y, 1.0)
-    a, b, c = dot(ea, here), dot(eb, here), dot(ec, here)
+    a = corners[ti, 0, EDGE] * x + corners[ti, 0, EDGE + 1] * y + corners[ti, 0, EDGE + 2]
+    b = corners[ti, 1, EDGE] * x + corners[ti, 1, EDGE + 1] * y + corners[ti, 1, EDGE + 2]
+    c = corners[ti, 2, EDGE] * x + corners[ti, 2, EDGE + 1] * y + corners[ti, 2, EDGE + 2]
     scale = 1.0 / (a + b + c)
     return a * scale, b * scale, c * scale
-
-
-@kernel
-def _is_back(corners: Floats, ti: int, to_eye: Triple) -> bool:
-    """Whether the eye sees the back of a triangle."""
-    ux, uy = corners[ti, 1, 0] - corners[ti, 0, 0], corners[ti, 1, 1] - corners[ti, 0, 1]
-    uz, vz = corners[ti, 1, 2] - corners[ti, 0, 2], corners[ti, 2, 2] - corners[ti, 0, 2]
-    vx, vy = corners[ti, 2, 0] - corners[ti, 0, 0], corners[ti, 2, 1] - corners[ti, 0, 1]
-    return dot((uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx), to_eye) < 0.0
 
 
 @kernel
 def _normal_towards_eye(weights: Triple, corners: Floats, ti: int, to_eye: Triple, is_back: bool) -> Triple:
     """The smooth unit normal on the eye's side."""
     sign = -1.0 if is_back else 1.0
-    x, y, z = unit(
-        sign * _mix(weights, corners, ti, NORMAL),
-        sign * _mix(weights, corners, ti, NORMAL + 1),
-        sign * _mix(weights, corners, ti, NORMAL + 2),
-    )
+    nx, ny, nz = _mix(weights, corners, ti, NORMAL)
+    x, y, z = unit(sign * nx, sign * ny, sign * nz)
     away = dot((x, y, z), to_eye)
     if away < 0.0:  # it looks past the silhouette: bend it back to the edge
         return unit(x - away * to_eye[0], y - away * to_eye[1], z - away * to_eye[2])
@@ -234,13 +223,14 @@ def surface_spot(
 ) -> Spot:
     """What triangle ti shows at a place in the picture."""
     weights = _weights_at(corners, ti, x, y)
-    point = (_mix(weights, corners, ti, 0), _mix(weights, corners, ti, 1), _mix(weights, corners, ti, 2))
+    point = _mix(weights, corners, ti, POINT)
     to_eye = unit(view.eye_x - point[0], view.eye_y - point[1], view.eye_z - point[2])
-    is_back = _is_back(corners, ti, to_eye)
+    is_back = tags[ti, 3] > 0
     normal = _normal_towards_eye(weights, corners, ti, to_eye, is_back)
     si = tags[ti, 0]
     side = BACK if is_back else FRONT
-    share = clamp(_mix(weights, corners, ti, HEAT), 0.0, 1.0) * materials[si, HAS_HEAT]
+    heat = dot(weights, (corners[ti, 0, HEAT], corners[ti, 1, HEAT], corners[ti, 2, HEAT]))
+    share = clamp(heat, 0.0, 1.0) * materials[si, HAS_HEAT]
     step = int(share * (len(heat_colours) - 1) + 0.5)
     albedo = (heat_colours[step, 0], heat_colours[step, 1], heat_colours[step, 2])
     if materials[si, HAS_HEAT] == 0.0:

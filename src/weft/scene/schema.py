@@ -93,7 +93,7 @@ class Pin(Parameters):
         "part of a grid: left and right are the ends of u, bottom and top those of v", default=None
     )
     vertices: list[int] | None = quantity("vertices by index", default=None)
-    every: int = quantity("take every n-th of these vertices", default=1, ge=1)
+    every: int = quantity("take every n-th of these vertices", default=1, ge=1, le=MAX_GRID_VERTICES)
     box: tuple[Vector, Vector] | None = quantity("all vertices between two corners", unit="m", default=None)
     motion: Motion | None = quantity("keyframes, about the centre of the pinned vertices", default=None)
 

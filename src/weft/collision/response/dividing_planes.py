@@ -42,7 +42,7 @@ class DividingPlanesParameters(ContactFilterParameters):
     """Contact stiffness, and how hard held-back vertices are tried again."""
 
     stiffness: float = quantity(
-        "stiffness of a contact between cloth and cloth or an edge", default=200.0, unit="N/m", gt=0
+        "stiffness of a contact between cloth and cloth or an edge", default=200.0, unit="N/m", gt=0, le=1e7
     )
     rounds: int = quantity("safe moves in one step, at most", default=4, ge=1, le=100)
 
