@@ -41,6 +41,8 @@ class Translations:
             update_residual(matrix, springs, shift, zero, product)
         gram = np.stack([[sums(shift * product) for product in products] for shift in shifts])
         net = np.stack([sums(shift * residual_inout) for shift in shifts])
+        if not (np.isfinite(gram).all() and np.isfinite(net).all()):
+            return  # an explosion, for the simulation to name
         inverse = np.linalg.pinv(gram.transpose(2, 0, 1), rcond=1e-12, hermitian=True)  # 0 where nothing is free
         size = np.einsum("kij,jk->ki", inverse, net)[group]
         x_inout -= np.einsum("ni,inc->nc", size, shifts)

@@ -28,6 +28,7 @@ from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
 
 MAX_SOLVES = 3  # of one step, while contacts change
+MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
 
 @dataclass
@@ -104,6 +105,7 @@ class Simulation:
         air = self.scene.wind.density
         self._half_density_drag = np.repeat([0.5 * air * piece.fabric.drag for piece in world.pieces], counts)
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
+        self._is_pinned = np.isin(np.arange(n), self.pinned)
         self._stiffness, self._damping = np.zeros((len(self.pairs), 3, 3)), np.zeros((len(self.pairs), 3, 3))
 
     @property
@@ -194,19 +196,28 @@ class Simulation:
     def _moved(self, x: Floats, v_new: Floats, impulses: Floats) -> State:
         """The state at the end of the step: out of bodies, then as far as the response lets it go."""
         goal = x + self.dt * v_new
-        free = np.ones(len(x), bool)
-        free[self.pinned] = False
-        for body in self.world.bodies:
-            d, normals = body.distances(goal, self.time + self.dt)
-            short = np.where(free, np.maximum(self.clearance - d, 0.0), 0.0)
-            deep = short > 1e-3 * self.clearance
-            goal[deep] += short[deep, None] * normals[deep]
-            into = np.minimum((v_new[deep] * normals[deep]).sum(axis=1), 0.0)
-            v_new[deep] -= into[:, None] * normals[deep]
+        self._push_out(x, goal, v_new)
         x_new = self.response.finish(goal)
         held = (x_new != goal).any(axis=1)
         v_new[held] = (x_new[held] - x[held]) / self.dt
         return State(x_new, v_new, impulses, self.state.step + 1)
+
+    def _push_out(self, x: Floats, goal_inout: Floats, v_inout: Floats) -> None:
+        """Put what the solves left too near a body, in it or beyond it before the plane that its path meets first."""
+        t0, t1 = self.time, self.time + self.dt
+        for _ in range(MAX_PUSHES):
+            pushed = 0
+            for body in self.world.bodies:
+                c = find_contacts([body], x, goal_inout, self.clearance, self.friction, t0, t1)
+                short = -c.gaps - ((goal_inout - x)[c.vertices] * c.normals).sum(axis=1)
+                deep = (short > 1e-3 * self.clearance[c.vertices]) & ~self._is_pinned[c.vertices]
+                c, short = c.select(deep), short[deep]
+                goal_inout[c.vertices] += short[:, None] * c.normals
+                into = np.minimum(((v_inout[c.vertices] - c.velocities) * c.normals).sum(axis=1), 0.0)
+                v_inout[c.vertices] -= into[:, None] * c.normals
+                pushed += len(short)
+            if pushed == 0:
+                break
 
     def energy(self) -> float:
         """Kinetic, elastic and gravitational energy [J]."""

@@ -1,0 +1,199 @@
+"""One step as a whole: pins, bodies that nothing passes, and the promise about threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weft.errors import WeftError
+from weft.jit import threads_for
+from weft.scene.schema import Scene
+from weft.simulation import simulation as module
+from weft.simulation.simulation import Simulation
+
+PLATE = {"box": {"size": [1.0, 1.0, 0.001]}}
+WIND = {"velocity": [3.0, 0.0, 0.0], "gust": 0.5}
+LOOSE = {"response": "contact_filter", "integrator": {"name": "implicit_euler", "tolerance": 0.5}}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with threads_for(1):
+        yield
+
+
+def build(cloth=None, **scene):
+    """A small cloth above the origin; contacts as constraints, unless `scene` says otherwise."""
+    grid = {"size": [0.4, 0.4], "vertices": [9, 9], "center": [0, 0, 0.1]}
+    grid["ripples"] = [{"amplitude": 0.02, "waves": [1.5, 0.5]}]
+    values = {"name": "step", "method": {"response": "contact_filter"}, "cloth": [{"grid": grid, **(cloth or {})}]}
+    return Simulation(Scene.model_validate({**values, **scene}))
+
+
+def local(simulation):
+    """Positions in the frame of the first body, a plate."""
+    return simulation.world.bodies[0].pose(simulation.time).to_local(simulation.state.positions)
+
+
+def step_and_count_crossings(simulation):
+    """How many vertices end a step inside the plate or, straight in its frame, have gone through it."""
+    before = local(simulation)
+    simulation.step()
+    after = local(simulation)
+    half = 0.5 * np.array(simulation.world.bodies[0].shape.size)
+    turned = np.sign(before[:, 2]) != np.sign(after[:, 2])
+    s = np.divide(before[:, 2], before[:, 2] - after[:, 2], out=np.zeros(len(before)), where=turned)
+    at = before + s[:, None] * (after - before)
+    through = turned & (np.abs(at[:, :2]) < half[:2]).all(axis=1)
+    return int((through | (np.abs(after) < half).all(axis=1)).sum())
+
+
+@pytest.mark.parametrize("speed", [1.0, 30.0, 1000.0])
+def test_no_speed_takes_cloth_through_a_plate(speed):
+    simulation = build({"velocity": [0.0, 0.0, -speed]}, collider=[PLATE])
+    for _ in range(10):
+        assert step_and_count_crossings(simulation) == 0
+
+
+@pytest.mark.parametrize("first", ["plate", "floor"])
+def test_cloth_stays_on_a_plate_just_above_a_floor(first):
+    """Both are on the way of every vertex within one step; the plate is the first."""
+    bodies = {"plate": PLATE, "floor": {"plane": {"center": [0, 0, -0.004]}}}
+    order = [first, *(name for name in bodies if name != first)]
+    simulation = build({"velocity": [0.0, 0.0, -10.0]}, collider=[bodies[name] for name in order])
+    for _ in range(5):
+        simulation.step()
+    assert simulation.state.positions[:, 2].min() > 0.0005
+
+
+@pytest.mark.parametrize("speed", [2.0, 50.0, 500.0])
+def test_a_plate_that_moves_takes_cloth_along(speed):
+    motion = {"keyframes": [{"time": 0.0}, {"time": 1.0, "move": [0.0, 0.0, speed]}]}
+    simulation = build(collider=[{**PLATE, "motion": motion}])
+    for _ in range(10):
+        assert step_and_count_crossings(simulation) == 0
+    pushed = np.abs(local(simulation)[:, 2]) < 0.015
+    assert pushed.any()
+    np.testing.assert_allclose(simulation.state.velocities[pushed, 2], speed, rtol=0.2)
+
+
+@pytest.mark.parametrize("degrees", [600.0, 6000.0])
+def test_a_plate_that_turns_sweeps_cloth_along(degrees):
+    """Up to 50 degrees a step."""
+    motion = {"keyframes": [{"time": 0.0}, {"time": 1.0, "turn": [degrees, 0.0, 0.0]}]}
+    simulation = build(collider=[{**PLATE, "motion": motion}], gravity=[0.0, 0.0, 0.0], wind={"density": 0.0})
+    for _ in range(20):
+        assert step_and_count_crossings(simulation) == 0
+
+
+def test_what_the_last_solve_sends_through_a_plate_is_stopped(monkeypatch):
+    """With one solve a step, contacts that only its outcome meets cannot be constrained: they must not pass either.
+
+    A cloth pulled down by its far corners, pinned below the plate and beyond its rim, is stretched over it.
+    """
+    monkeypatch.setattr(module, "MAX_SOLVES", 1)
+    small = {"box": {"size": [0.3, 0.3, 0.001]}}
+    keyframes = [{"time": 0.0}, {"time": 0.05, "move": [0.0, 0.0, -0.4]}]
+    pins = [{"where": "corners", "motion": {"keyframes": keyframes}}]
+    simulation = build({"pins": pins}, collider=[small])
+    for _ in range(10):
+        assert step_and_count_crossings(simulation) == 0
+
+
+def test_correction_leaves_the_velocity_of_the_body(monkeypatch):
+    """What is pushed out of a moving body moves with it: its velocity is not below the body's."""
+    monkeypatch.setattr(module, "MAX_SOLVES", 1)
+    motion = {"keyframes": [{"time": 0.0}, {"time": 1.0, "move": [0.0, 0.0, 3.0]}]}
+    simulation = build(collider=[{**PLATE, "motion": motion}])
+    x, v = simulation.state.positions, np.tile([0.5, 0.0, -20.0], (81, 1))
+    state = simulation._moved(x, v, np.zeros_like(x))
+    hit = (x[:, 2] - 20.0 * simulation.dt) < 0.0
+    assert hit.sum() > 40
+    np.testing.assert_allclose(state.velocities[hit], np.tile([0.5, 0.0, 3.0], (hit.sum(), 1)), atol=1e-9)
+    assert state.positions[:, 2].min() > 3.0 * simulation.dt
+
+
+def test_pins_go_exactly_where_their_keyframes_say():
+    keyframes = [{"time": 0.0}, {"time": 0.1, "move": [0.3, -0.1, 0.2], "turn": [0.0, 0.0, 90.0]}]
+    simulation = build({"pins": [{"where": "corners", "motion": {"keyframes": keyframes}}]}, collider=[PLATE])
+    group = simulation.world.pins[0]
+    for _ in range(15):
+        simulation.step()
+        wanted = group.positions(simulation.time)
+        np.testing.assert_allclose(simulation.state.positions[group.vertices], wanted, atol=1e-15)
+    np.testing.assert_allclose(simulation.state.velocities[group.vertices], 0.0, atol=1e-12)
+
+
+def test_two_cloths_step_as_each_would_alone():
+    """Forces, pairs and pins of several pieces land on their own vertices."""
+    grid = {"size": [0.4, 0.3], "vertices": [7, 6], "plane": "xz"}
+    one = {"grid": {**grid, "center": [0, 0, 1]}, "pins": [{"where": "top"}], "fabric": "silk"}
+    two = {"grid": {**grid, "center": [3, 0, 1], "vertices": [5, 9]}, "pins": [{"where": "left"}], "fabric": "denim"}
+    exact = {"response": "contact_filter", "integrator": {"name": "implicit_euler", "tolerance": 1e-12}}
+    runs = []
+    for cloth in ([one, two], [one], [two]):
+        simulation = Simulation(Scene.model_validate({"name": "step", "method": exact, "cloth": cloth}))
+        for _ in range(10):
+            simulation.step()
+        runs.append(simulation.state)
+    both, first, second = runs
+    for kind in ("positions", "velocities"):
+        alone = np.concatenate([getattr(first, kind), getattr(second, kind)])
+        np.testing.assert_allclose(getattr(both, kind), alone, atol=1e-8)
+
+
+def test_energy_is_kinetic_elastic_and_gravitational():
+    simulation = build({"velocity": [1.0, 2.0, 2.0]}, gravity=[0.0, 0.0, -10.0])
+    mass = simulation.world.masses.sum()
+    assert mass == pytest.approx(0.15 * 0.16)
+    moved = simulation.energy()
+    simulation.state.velocities[:] = 0.0
+    assert moved - simulation.energy() == pytest.approx(0.5 * mass * 9.0)
+    resting = simulation.energy()
+    simulation.state.positions[:, 2] += 2.0
+    assert simulation.energy() - resting == pytest.approx(mass * 10.0 * 2.0)
+
+
+def test_an_explosion_is_named():
+    simulation = build()
+    simulation.state.velocities[:] = np.inf
+    with np.errstate(all="ignore"), pytest.raises(WeftError, match="unstable at"):
+        simulation.step()
+
+
+THREADS = """
+import hashlib
+from tests.simulation.test_step import LOOSE, PLATE, WIND, build
+from weft.jit import set_threads
+seen = set()
+for threads in (1, 2, 3):
+    set_threads(threads)
+    simulation = build({"velocity": [0.5, 0.0, -3.0]}, collider=[PLATE], wind=WIND, method=LOOSE)
+    for _ in range(4):
+        simulation.step()
+    state = simulation.state
+    parts = (state.positions, state.velocities, state.impulses)
+    seen.add(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
+print(len(seen))
+"""
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    """In a process of its own, which may use more threads than this one."""
+    environment = {key: value for key, value in os.environ.items() if key != "NUMBA_NUM_THREADS"}  # set by weft.jit
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS],
+        cwd=Path(__file__).parents[2],
+        env={**environment, "WEFT_THREADS": "4"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "1"
