@@ -1,11 +1,11 @@
-"""Crumpled states of a square cloth, without a simulator.
+"""Crumpled states of a square cloth, without a simulator, and states from a recording.
 
 A sheet is folded by soft reflections: every point beyond a plane is mirrored back across it. A mirror changes no
 length, so the cloth keeps its size, as real cloth nearly does; rounding the crease turns a reflection into a fold
-with a radius. A few dozen planes with random normals, at shrinking distances from the centre, leave a pile of many
-layers in a small ball, and a squeeze along z lays it down as on a floor.
+with a radius. A few dozen planes with random normals, at shrinking distances from the centre, leave many layers in a
+small ball.
 
-The layers may pass through one another in places, which tangled input does too: what a broad phase meets is the same.
+The layers pass through one another in places, as tangled input does: what a broad phase meets is the same.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.arrays import Floats
+from weft.errors import WeftError
 from weft.geometry.mesh import Mesh, build_grid
 
 SIZE = 1.0  # m
@@ -29,13 +30,14 @@ TIME_STEP = 1.0 / 240.0  # s
 class State(NamedTuple):
     """Positions at the two ends of a step."""
 
+    name: str
     mesh: Mesh
     x_t0: Floats
     x_t1: Floats
 
 
 def crumple(x: Floats, rng: np.random.Generator, folds: int = FOLDS, crease: float = CREASE_RADIUS) -> Floats:
-    """Fold `x` across `folds` random planes, then press it down to a pile."""
+    """Fold `x` across `folds` random planes."""
     x = x - x.mean(axis=0)
     # a little waviness first, so that no fold meets a perfectly flat sheet
     for _ in range(6):
@@ -57,8 +59,26 @@ def make_state(vertices: int, seed: int = 7) -> State:
     mesh = build_grid((SIZE, SIZE), (vertices, vertices))
     rng = np.random.default_rng(seed)
     x = crumple(mesh.positions, rng)
-    velocity = np.zeros_like(x) + [0.0, 0.0, -SPEED]
+    velocity = np.tile([0.0, 0.0, -SPEED], (len(x), 1))
     for _ in range(4):
         k = rng.normal(size=3) * 10.0
         velocity += 0.3 * SPEED * np.sin(x @ k + rng.uniform(0, 2 * np.pi))[:, None] * rng.normal(size=3)
-    return State(mesh, x, np.ascontiguousarray(x + TIME_STEP * velocity))
+    return State(f"{vertices} x {vertices}", mesh, x, np.ascontiguousarray(x + TIME_STEP * velocity))
+
+
+def read_state(folder: Path, frame: int = -1) -> State:
+    """The step that ends in `frame` of a recording. Its first frame takes the place of the flat pattern."""
+    try:
+        n = int(json.loads((folder / "meta.json").read_text(encoding="utf-8"))["n_vertices"])
+        triangles = np.load(folder / "triangles.npy").astype(np.int32)
+        frames = np.fromfile(folder / "positions.f32", np.float32)
+    except (OSError, ValueError, KeyError) as error:
+        raise WeftError(f"{folder}: not a recording ({error})") from None
+    positions = frames[: len(frames) // (3 * n) * (3 * n)].reshape(-1, n, 3)
+    last = frame % len(positions) if len(positions) else 0
+    if last < 1:
+        raise WeftError(f"{folder}: needs two frames, has {len(positions)}")
+    mesh = Mesh(positions[0].astype(np.float64), triangles)
+    return State(
+        f"{folder.name}[{last}]", mesh, positions[last - 1].astype(np.float64), positions[last].astype(np.float64)
+    )

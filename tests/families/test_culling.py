@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.collision.broad import states
 from tests.oracles.triangle_crossings import crossing_pairs
+
 from weft.collision.broad import BROAD_PHASES
 from weft.collision.culling import CULLING_FILTERS
 from weft.errors import WeftError
@@ -69,8 +69,8 @@ def test_between_two_meshes(name, options):
     mesh = build_grid((1.0, 1.0), (5, 5))
     other_mesh = build_grid((1.0, 1.0), (4, 4))
     filter_, other = make(name, options, mesh), make(name, options, other_mesh)
-    x, y = mesh.positions, other_mesh.positions + [0.0, 0.0, 0.5]
-    filter_.refit(x, x + [0, 0, 1.0])
+    x, y = mesh.positions, other_mesh.positions + np.array([0.0, 0.0, 0.5])
+    filter_.refit(x, x + np.array([0, 0, 1.0]))
     other.refit(y, y)
     n_rows = len(mesh.triangles) if filter_.acts_on == "triangle_pairs" else mesh.n_vertices
     rows = np.stack(np.meshgrid(np.arange(n_rows), np.arange(len(other_mesh.triangles))), -1).reshape(-1, 2)

@@ -16,7 +16,7 @@ APART = ([0, 1, 2], [3, 4, 5])
 VERTEX = ([0, 1, 2], [3, 0, 4])
 EDGE = ([0, 1, 2], [1, 0, 3])
 SHARING = [APART, VERTEX, EDGE]
-SCALES = [0, 500, -500, -1074]
+SCALES = [0, 500, -500, -1023, -1074]
 
 
 def decide(positions: np.ndarray, pairs: list[tuple[list[int], list[int]]]) -> list[bool]:
@@ -109,6 +109,21 @@ def test_rotated_plane(seed: int, pair: tuple[list[int], list[int]]) -> None:
     rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     positions = rng.integers(-2, 3, (6, 3)) * [1.0, 1.0, 0.0]
     check(positions @ rotation.T, [pair])
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, 1.0, 300.0]))
+def test_corner_rounded_onto_a_side(seed: int, flat: bool, shift: float) -> None:
+    """A corner of B is computed to lie on a side of A, or in the inside of it, and the rest of B points away."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (6, 3)) * ([1, 1, 0] if flat else [1, 1, 1]) + shift * rng.uniform(-1, 1, 3)
+    weights = np.array([rng.uniform(), rng.uniform(), 0.0 if flat else rng.uniform()])
+    x[3] = weights / weights.sum() @ x[:3]
+    away = x[3] - x[2] if flat else np.cross(x[1] - x[0], x[2] - x[0])
+    x[4:] = x[3] + away + 0.1 * (x[4:] - x[3])
+    if flat:
+        x[:, 2] = x[0, 2]
+    check(x, [APART, ([0, 1, 2], [3, 3, 4])])
 
 
 @settings(deadline=None, max_examples=200)

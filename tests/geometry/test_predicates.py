@@ -72,7 +72,10 @@ def test_any_doubles(points: np.ndarray) -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(
-    points_of(lattice), st.integers(0, 11), st.sampled_from([-np.inf, np.inf]), st.sampled_from([0, 500, -500, -1074])
+    points_of(lattice),
+    st.integers(0, 11),
+    st.sampled_from([-np.inf, np.inf]),
+    st.sampled_from([0, 500, -500, -1023, -1074]),
 )
 def test_one_ulp_from_a_lattice(points: np.ndarray, which: int, towards: float, exponent: int) -> None:
     points = np.ldexp(points, exponent)
@@ -88,6 +91,19 @@ def test_rounded_onto_a_plane(points: np.ndarray, s: float, t: float, shift: flo
     points[3] = points[0] + s * (points[1] - points[0]) + t * (points[2] - points[0])
     check(points)
     check(points + shift)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, -340, -355, -500, -530, -537, -1000]))
+def test_near_lines_and_planes_down_to_underflow(seed: int, exponent: int) -> None:
+    """Products that underflow must not decide, nor rounding where a point is computed to lie on a line."""
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(-1, 1, (4, 3))
+    points[2] = points[0] + rng.uniform() * (points[1] - points[0])
+    check(np.ldexp(points, exponent))
+    check(np.ldexp(points + rng.uniform(-9, 9), exponent))
+    points[3] = points[0] + rng.uniform() * (points[1] - points[0])
+    check(np.ldexp(np.round(4 * points), exponent) + np.ldexp(rng.integers(-1, 2, (4, 3)), -1074))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e6])

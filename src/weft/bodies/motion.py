@@ -31,6 +31,9 @@ class Keyframe(Parameters):
 class Motion(Parameters):
     """Keyframes, with straight or smooth motion between them; still before the first and after the last.
 
+    Turns about one axis go by the angle given, 360 degrees being a revolution; from one axis to another they go the
+    shortest way.
+
     [[collider]]
     sphere = { radius = 0.1 }
     motion = { ease = true, keyframes = [{ time = 0.5 }, { time = 1, move = [0, 0, 0.1] }] }
@@ -77,10 +80,16 @@ def pose_at(motion: Motion | None, time: float, start: Pose) -> Pose:
     if motion is None:
         return start
     first, second, s = motion.between(time)
-    turns = Rotation.from_rotvec(np.deg2rad([first.turn, second.turn]))
-    turn = Slerp([0.0, 1.0], turns)(s).as_matrix()
+    turn = _turn_between(np.deg2rad(first.turn), np.deg2rad(second.turn), s)
     move = (1.0 - s) * np.array(first.move) + s * np.array(second.move)
-    return Pose(turn @ start.rotation, start.position + move)
+    return Pose(turn.as_matrix() @ start.rotation, start.position + move)
+
+
+def _turn_between(a: Floats, b: Floats, s: float) -> Rotation:
+    """From the rotation vector `a` to `b` [rad]: about one axis by the angle given, or else the shortest way."""
+    if np.linalg.norm(np.cross(a, b)) <= 1e-9 * np.linalg.norm(a) * np.linalg.norm(b):
+        return Rotation.from_rotvec((1.0 - s) * a + s * b)  # 360 degrees are a revolution: the shortest way is rest
+    return Slerp([0.0, 1.0], Rotation.from_rotvec([a, b]))(s)
 
 
 def scale_at(motion: Motion | None, time: float) -> Floats:

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft.collision.certificate import intersections, self_intersections
+    from weft.collision.narrow.continuous import time_of_impact
+    from weft.collision.narrow.proximity import distances
 
 _WHERE = {
+    "distances": "weft.collision.narrow.proximity",
     "intersections": "weft.collision.certificate",
     "self_intersections": "weft.collision.certificate",
+    "time_of_impact": "weft.collision.narrow.continuous",
 }
-__all__ = ["intersections", "self_intersections"]
+__all__ = ["distances", "intersections", "self_intersections", "time_of_impact"]
 
 
 def __getattr__(name: str) -> Any:

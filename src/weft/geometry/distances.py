@@ -10,9 +10,9 @@ well above those roundings:
   outer normal and the point would lie outside of that side too. The same holds for the square 0 <= s, t <= 1 of two
   edges, where the squared distance is a convex quadratic. So at most two sides are projected on, not all;
 - in the interior `r` is the projection on the normal n = e1 x e2, not a difference of nearly equal points, so that its
-  direction survives down to the smallest gaps. The rounding of n is relative to |e1||e2|, not to |n|: where the two edges enclose
-  a small angle, n is made orthogonal to the longer edge once more, and the weights are computed from the part of the
-  difference in the plane;
+  direction survives down to the smallest gaps. The rounding of n is relative to |e1||e2|, not to |n|: where the two
+  edges enclose a small angle, n is made orthogonal to the longer edge once more, and the weights are computed from the
+  part of the difference in the plane;
 - where the angle is below the roundings of n (slivers, parallel edges), or an edge has no length, all sides are
   projected on and the nearest is taken.
 

@@ -16,6 +16,7 @@ from weft.integrators import Dynamics
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import Constraints
 from weft.linear.pcg import build_work, solve_filtered, update_residual
+from weft.linear.translations import Translations
 from weft.parameters import Parameters, quantity
 
 
@@ -37,6 +38,7 @@ class ImplicitEuler:
         self.parameters = parameters or ImplicitEulerParameters()
         self._matrix = build_matrix(pairs, n_vertices)
         self._work = build_work(n_vertices)
+        self._translations = Translations(pairs, n_vertices)
         self._stiffness_times_v = np.zeros((n_vertices, 3))
         self._right = np.zeros((n_vertices, 3))
         self.iterations = 0
@@ -61,7 +63,8 @@ class ImplicitEuler:
             self._matrix, constraints.springs, right, constraints.filters, p.tolerance, p.max_iterations, self._work, dv
         )
         self.iterations += iterations
-        self._guess = dv.copy()
         impulse = np.empty_like(dv)
         update_residual(self._matrix, constraints.springs, dv, right, impulse)
+        self._translations.correct(self._matrix, constraints, dv, impulse)
+        self._guess = dv.copy()
         return dv, impulse

@@ -36,9 +36,10 @@ class SymplecticEuler:
     def begin(self, dynamics: Dynamics, v: Floats, dt: float) -> None:
         limit = self.parameters.safety * stable_step(dynamics)
         if dt > limit:
+            shown = 1e3 * 0.995 * limit  # three digits of it, rounded, are not beyond the limit themselves
             raise WeftError(
                 f"symplectic_euler: a step of {1e3 * dt:.3g} ms is beyond the largest safe step of this cloth, "
-                f"{1e3 * limit:.3g} ms; multiply steps_per_frame by {int(np.ceil(dt / limit))} or use implicit_euler"
+                f"{shown:.3g} ms; multiply steps_per_frame by {int(np.ceil(dt / limit))} or use implicit_euler"
             )
         self._masses = dynamics.masses[:, None]
         self._impulse = dt * dynamics.forces
@@ -46,8 +47,9 @@ class SymplecticEuler:
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
         given = self._impulse + constraints.impulses
         matrix = self._masses[:, :, None] * np.eye(3) + constraints.drag
-        free = np.linalg.solve(matrix, given[:, :, None])[:, :, 0]
-        dv = np.einsum("nij,nj->ni", constraints.filters, free) + constraints.change
+        s, z = constraints.filters, constraints.change[:, :, None]
+        reduced = s @ matrix @ s + (np.eye(3) - s)  # the matrix in the free directions, 1 in the others
+        dv = (s @ np.linalg.solve(reduced, s @ (given[:, :, None] - matrix @ z)) + z)[:, :, 0]
         return dv, np.einsum("nij,nj->ni", matrix, dv) - given
 
 

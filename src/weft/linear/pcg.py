@@ -17,7 +17,7 @@ import numpy as np
 from weft.arrays import Floats
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
-from weft.linear.springs import Springs, spring_block, tension_at, update_tension
+from weft.linear.springs import Springs, springs_on_diagonal, tension_at, update_tension
 
 CHUNKS = 32
 
@@ -77,9 +77,9 @@ def _block_times(blocks: Floats, i: int, x0: float, x1: float, x2: float) -> tup
 @kernel
 def _invert_block(a: Floats, springs: Springs, i: int, inverse_out: Floats) -> None:
     """Overwrite the inverse of the symmetric diagonal block of row i by its cofactors."""
-    a00, a01 = a[i, 0, 0] + spring_block(springs, i, 0, 0), a[i, 0, 1] + spring_block(springs, i, 0, 1)
-    a02, a11 = a[i, 0, 2] + spring_block(springs, i, 0, 2), a[i, 1, 1] + spring_block(springs, i, 1, 1)
-    a12, a22 = a[i, 1, 2] + spring_block(springs, i, 1, 2), a[i, 2, 2] + spring_block(springs, i, 2, 2)
+    d00, d01, d02, d11, d12, d22 = springs_on_diagonal(springs, i)
+    a00, a01, a02 = a[i, 0, 0] + d00, a[i, 0, 1] + d01, a[i, 0, 2] + d02
+    a11, a12, a22 = a[i, 1, 1] + d11, a[i, 1, 2] + d12, a[i, 2, 2] + d22
     c00, c01, c02 = a11 * a22 - a12 * a12, a12 * a02 - a01 * a22, a01 * a12 - a11 * a02
     inv_det = 1.0 / (a00 * c00 + a01 * c01 + a02 * c02)
     inverse_out[i, 0, 0] = c00 * inv_det
@@ -163,11 +163,11 @@ def solve_filtered(
     return iteration, np.sqrt(rho / scale) if scale > 0.0 else 0.0
 
 
-@kernel(parallel=True)
+@kernel
 def update_residual(matrix: BlockMatrix, springs: Springs, x: Floats, b: Floats, residual_out: Floats) -> None:
     """Overwrite `residual_out` with A x - b: what the constraints contributed."""
-    for c in prange(len(springs.vertices)):
+    for c in range(len(springs.vertices)):
         update_tension(springs, x, c)
-    for i in prange(len(b)):
+    for i in range(len(b)):
         y0, y1, y2 = _product_row(matrix, springs, x, i)
         residual_out[i, 0], residual_out[i, 1], residual_out[i, 2] = y0 - b[i, 0], y1 - b[i, 1], y2 - b[i, 2]

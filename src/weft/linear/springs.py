@@ -75,10 +75,16 @@ def tension_at(springs: Springs, i: int) -> tuple[float, float, float]:
 
 
 @kernel
-def spring_block(springs: Springs, i: int, r: int, c: int) -> float:
-    """Entry (r, c) of what the contacts add to the diagonal block of vertex i."""
-    total = 0.0
+def springs_on_diagonal(springs: Springs, i: int) -> tuple[float, float, float, float, float, float]:
+    """What the contacts add to the diagonal block of vertex i: its entries 00, 01, 02, 11, 12, 22."""
+    d00 = d01 = d02 = d11 = d12 = d22 = 0.0
     for k in range(springs.starts[i], springs.starts[i + 1]):
-        s, place = springs.items[k] >> 2, springs.items[k] & 3
-        total += springs.weights[s, place] ** 2 * springs.blocks[s, r, c]
-    return total
+        c, place = springs.items[k] >> 2, springs.items[k] & 3
+        w_sq = springs.weights[c, place] ** 2
+        d00 += w_sq * springs.blocks[c, 0, 0]
+        d01 += w_sq * springs.blocks[c, 0, 1]
+        d02 += w_sq * springs.blocks[c, 0, 2]
+        d11 += w_sq * springs.blocks[c, 1, 1]
+        d12 += w_sq * springs.blocks[c, 1, 2]
+        d22 += w_sq * springs.blocks[c, 2, 2]
+    return d00, d01, d02, d11, d12, d22

@@ -6,15 +6,19 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+from pydantic import model_validator
+
 from weft.errors import WeftError, nearest
-from weft.parameters import Parameters, check, quantity
+from weft.models.sheets import SHEETS
+from weft.parameters import Parameters, check, check_inside, quantity
 
 
 class Fabric(Parameters):
     """What a textile laboratory measures of a cloth. No model redefines these: each derives its own constants.
 
     Stretch and shear are membrane stiffnesses per unit width (Young's modulus times thickness), bending is the
-    flexural rigidity per unit width. Warp runs along the material v axis, weft along u.
+    flexural rigidity per unit width. Warp runs along the material v axis, weft along u. A laboratory sheet may stand
+    for the measured keys: `kes = { ... }` or `fast = { ... }`.
 
         [[cloth]]
         grid = { size = [1, 1], vertices = [51, 51] }
@@ -33,15 +37,27 @@ class Fabric(Parameters):
     stretch_warp: float = quantity("membrane stiffness along the warp", unit="N/m", gt=0, le=1e7)
     stretch_weft: float = quantity("membrane stiffness along the weft", unit="N/m", gt=0, le=1e7)
     shear: float = quantity("in-plane shear stiffness", unit="N/m", ge=0, le=1e7)
+    poisson: float = quantity(
+        "contraction across a pull, as a share of the stretch: mean of both directions", default=0.2, ge=0, lt=0.9
+    )
     bending_warp: float = quantity("flexural rigidity along the warp", unit="N m", ge=0, le=1)
     bending_weft: float = quantity("flexural rigidity along the weft", unit="N m", ge=0, le=1)
     thickness: float = quantity("thickness", unit="m", gt=0, le=0.05)
     friction: float = quantity("Coulomb friction coefficient", default=0.3, ge=0, le=10)
     damping: float = quantity(
-        "internal damping: this time times the stiffness is the damping coefficient", default=0.002, unit="s", ge=0, le=1
+        "internal damping: this time times stiffness is the damping coefficient", default=0.002, unit="s", ge=0, le=1
     )
     drag: float = quantity("air drag coefficient of a plate across the flow", default=1.2, ge=0, le=10)
     source: str = quantity("where the figures come from", default="given in the scene")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_sheet(cls, values: Any) -> Any:
+        for kind, sheet in SHEETS.items():
+            if isinstance(values, dict) and kind in values:
+                own = {key: value for key, value in values.items() if key != kind}
+                return check_inside(sheet, values[kind], kind).fabric() | own
+        return values
 
 
 def _presets() -> dict[str, Any]:

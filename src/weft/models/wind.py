@@ -11,9 +11,9 @@ from weft.parameters import Parameters, Vector, quantity
 class Wind(Parameters):
     """Wind, the same everywhere, with gusts in time.
 
-        [wind]
-        velocity = [3, 0, 0]
-        gust = 0.4
+    [wind]
+    velocity = [3, 0, 0]
+    gust = 0.4
     """
 
     velocity: Vector = quantity("mean velocity of the air", unit="m/s", default=(0.0, 0.0, 0.0))

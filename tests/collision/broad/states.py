@@ -31,7 +31,7 @@ def fold(x, rng, n_folds=12):
 
 def flat():
     mesh = build_grid((1.0, 0.7), (8, 6))
-    return State(mesh, mesh.positions, mesh.positions + [0.0, 0.0, -0.01], 0.002)
+    return State(mesh, mesh.positions, mesh.positions + np.array([0.0, 0.0, -0.01]), 0.002)
 
 
 def folded():
@@ -39,7 +39,7 @@ def folded():
     x = mesh.positions.copy()
     x[:, 2] = np.where(x[:, 0] > 0, 0.004, 0.0)
     x[:, 0] = -np.abs(x[:, 0])
-    return State(mesh, x, x + [0.0, 0.0, 0.002], 0.003)
+    return State(mesh, x, x + np.array([0.0, 0.0, 0.002]), 0.003)
 
 
 def crumpled(vertices=(13, 11)):
@@ -70,7 +70,7 @@ def line():
     mesh = build_grid((1.0, 1.0), (6, 6))
     x = np.zeros_like(mesh.positions)
     x[:, 1] = 100.0 + np.round(np.linspace(0, 3, len(x)))
-    return State(mesh, x, x + [0.0, 1e-7, 0.0], 0.0)
+    return State(mesh, x, x + np.array([0.0, 1e-7, 0.0]), 0.0)
 
 
 def fast():
@@ -85,7 +85,7 @@ def exploded():
     mesh = build_grid((1.0, 1.0), (7, 7))
     x = mesh.positions.copy()
     x[10] = [1e6, -3e5, 2e6]
-    return State(mesh, x, x + [0.0, 0.0, 0.01], 0.001)
+    return State(mesh, x, x + np.array([0.0, 0.0, 0.01]), 0.001)
 
 
 def unstructured():
@@ -100,7 +100,7 @@ def unstructured():
     triangles = np.concatenate([np.stack([a, a + m, b], 1), np.stack([b, a + m, b + m], 1)]).astype(np.int32)
     mesh = Mesh(np.ascontiguousarray(x), triangles)
     squashed = x * [1.0, 1.0, 0.05]
-    return State(mesh, squashed, squashed + [0.02, 0.0, 0.0], 0.02)
+    return State(mesh, squashed, squashed + np.array([0.02, 0.0, 0.0]), 0.02)
 
 
 def several():
@@ -108,7 +108,7 @@ def several():
     parts = [build_grid((1.0, 1.0), (6, 5)), build_grid((0.5, 0.5), (5, 5)), build_grid((1.0, 0.2), (9, 3))]
     mesh = join_meshes(parts)
     rng = np.random.default_rng(8)
-    x = mesh.positions + [0.0, 0.0, 0.02] * rng.random((mesh.n_vertices, 1))
+    x = mesh.positions + np.array([0.0, 0.0, 0.02]) * rng.random((mesh.n_vertices, 1))
     return State(mesh, x, x + 0.01 * rng.normal(size=x.shape), 0.02)
 
 

@@ -58,7 +58,7 @@ def test_boxes_apart_along_one_axis_do_not_meet(axis):
 def test_box_of_a_triangle():
     x = np.array([[0.0, 5, -1], [2, 3, -4], [1, 9, 8]])
     vertex_boxes, boxes = build_boxes(3), build_boxes(1)
-    refit_vertex_boxes(x, x + [0, 0, 1], 0.5, 3, vertex_boxes)
+    refit_vertex_boxes(x, x + np.array([0, 0, 1]), 0.5, 3, vertex_boxes)
     update_primitive_boxes(vertex_boxes, np.array([[0, 1, 2]], np.int32), boxes)
     lower, upper = corners(boxes)
     np.testing.assert_allclose(lower, [[-0.25, 2.75, -4.25]], rtol=1e-6)

@@ -41,7 +41,7 @@ def test_parts_that_overlap_in_the_pattern_are_taken_apart():
 
 def test_front_and_back_of_a_thin_body_are_taken_apart():
     front = build_grid((1.0, 1.0), (9, 9))
-    x = np.concatenate([front.positions, front.positions - [0, 0, 1e-4]])
+    x = np.concatenate([front.positions, front.positions - np.array([0, 0, 1e-4])])
     border = [i for i in range(81) if i // 9 in (0, 8) or i % 9 in (0, 8)]
     weld = np.arange(162)
     weld[np.array(border) + 81] = border

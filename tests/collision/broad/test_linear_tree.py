@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-
 from tests.collision.broad import states
+
 from weft.collision.broad.linear_tree import FRONT, LinearTree
 from weft.geometry.mesh import build_grid
 
@@ -62,8 +62,12 @@ def test_a_large_mesh_is_shared_out():
     found = {tuple(row) for row in phase.pairs(other).tolist()}
     back = {(b, a) for a, b in other.pairs(phase).tolist()}
     assert found == back
-    boxes = [tree.blocks[: tree.levels[1]].transpose(0, 2, 1).reshape(-1, 6) for tree in (phase.triangles, other.triangles)]
-    meets = (boxes[0][:, None, :3] <= -boxes[1][None, :, 3:]).all(2) & (boxes[1][None, :, :3] <= -boxes[0][:, None, 3:]).all(2)
+    boxes = [
+        tree.blocks[: tree.levels[1]].transpose(0, 2, 1).reshape(-1, 6) for tree in (phase.triangles, other.triangles)
+    ]
+    meets = (boxes[0][:, None, :3] <= -boxes[1][None, :, 3:]).all(2) & (
+        boxes[1][None, :, :3] <= -boxes[0][:, None, 3:]
+    ).all(2)
     assert meets.sum() == len(found)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-
 from tests.collision.broad import states
+
 from weft.collision.broad.all_pairs import AllPairs
 from weft.collision.broad.spatial_hash import SpatialHash, find_place, key_of, next_prime
 from weft.geometry.mesh import Mesh, build_grid
@@ -52,7 +52,7 @@ def test_cubes_are_as_large_as_an_edge_and_as_the_motion():
     edges = mesh.positions[mesh.topology.edges]
     mean = np.linalg.norm(edges[:, 0] - edges[:, 1], axis=1).mean()
     assert phase.cube_size == pytest.approx(mean + 0.01)
-    phase.refit(mesh.positions, mesh.positions + [0.0, 0.3, 0.4], 0.01)
+    phase.refit(mesh.positions, mesh.positions + np.array([0.0, 0.3, 0.4]), 0.01)
     assert phase.cube_size > 0.5  # eq. 21
 
 

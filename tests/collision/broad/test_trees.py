@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from tests.collision.broad import states
+
 from weft.collision.broad.aabb_tree import AabbTree, middle_paths
 from weft.collision.broad.binary_tree import BinaryTree
 from weft.collision.broad.box_tree import build_box_tree
@@ -132,7 +132,10 @@ def test_top_down_cuts_at_the_middle_not_at_the_median():
 
 
 def test_shared_boxes_halve_the_tree():
-    for mesh in (build_grid((1.0, 1.0), (9, 9)), Mesh(states.crumpled().mesh.positions, states.crumpled().mesh.triangles)):
+    for mesh in (
+        build_grid((1.0, 1.0), (9, 9)),
+        Mesh(states.crumpled().mesh.positions, states.crumpled().mesh.triangles),
+    ):
         shared = AabbTree(mesh, AabbTree.Parameters(share_quad_box=True)).tree
         single = AabbTree(mesh).tree
         assert (shared.ends - shared.starts)[shared.skip == np.arange(shared.n_boxes) + 1].max() == 2

@@ -40,8 +40,8 @@ def test_four_thirds_cannot_be_bettered():
 
 def test_the_way_between_the_ends_counts():
     a = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
-    b = a + [0, 0, 10.0]
-    passing = np.concatenate([a, a - [0, 0, 10.0]])
+    b = a + np.array([0, 0, 10.0])
+    passing = np.concatenate([a, a - np.array([0, 0, 10.0])])
     assert not is_kept(two(a, b), 1.0)
     assert is_kept(two(a, b), 1.0, passing)
 

@@ -31,7 +31,7 @@ def test_sides(variant):
 
 
 def test_published_misses_a_triangle_that_moves_onto_a_vertex():
-    ends = step([0.2, 0.2, 1.0], [0.2, 0.2, 1.0], TRIANGLE + [0, 0, 2.0])
+    ends = step([0.2, 0.2, 1.0], [0.2, 0.2, 1.0], TRIANGLE + np.array([0, 0, 2.0]))
     assert not is_kept("published", *ends)
     assert is_kept("ends", *ends)
     assert is_kept("sound", *ends)

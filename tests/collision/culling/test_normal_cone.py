@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-
 from tests.collision.broad import states
 from tests.oracles.triangle_crossings import crossing_pairs
+
 from weft.collision.broad.all_pairs import AllPairs
 from weft.collision.broad.quad_tree import QuadTree
 from weft.collision.culling.normal_cone import NormalCone, merge_cones
@@ -48,7 +48,7 @@ def test_published_loses_the_staircase_and_sound_does_not():
 def test_a_flat_cloth_needs_no_test(variant):
     mesh = build_grid((1.0, 1.0), (10, 12))
     filter_ = make(mesh, variant)
-    filter_.refit(mesh.positions, mesh.positions + [0, 0, 0.5])
+    filter_.refit(mesh.positions, mesh.positions + np.array([0, 0, 0.5]))
     assert filter_.closed.tolist() == [True] + [False] * (filter_.tree.n_boxes - 1)
     pairs = AllPairs(mesh)
     pairs.refit(mesh.positions)

@@ -29,10 +29,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel
 
 from weft.arrays import Bools, Floats, Ints
 from weft.geometry.mesh import Mesh
+from weft.parameters import Parameters
 from weft.registry import Family
 
 __all__ = [
@@ -115,7 +115,7 @@ class Counters:
 class BroadPhase(Protocol):
     """What every member offers. `other` is always a member of the same class, refitted to the same step."""
 
-    Parameters: ClassVar[type[BaseModel]]
+    Parameters: ClassVar[type[Parameters]]
     complete: bool
     """finds every pair whose boxes touch; False only where a published method misses some"""
     counters: Counters

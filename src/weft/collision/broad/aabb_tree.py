@@ -15,12 +15,12 @@ returned without a look at the triangles' own boxes, and there are half as many 
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from weft.arrays import Floats, Longs
 from weft.collision.broad.box_tree import TreePhase
 from weft.collision.broad.layout import centres, pattern_coordinates, split_evenly
 from weft.collision.broad.quad_tree import grid_places
+from weft.parameters import Parameters, quantity
 
 
 def pairing_paths(grid_shape: tuple[int, int], share_quad_box: bool) -> Longs:
@@ -62,18 +62,19 @@ def middle_paths(points: Floats, leaf_size: int) -> Longs:
     return np.stack(steps, axis=1) if steps else np.zeros((len(points), 0), np.int64)
 
 
+class AabbTreeParameters(Parameters):
+    """Shape of the leaves."""
+
+    share_quad_box: bool = quantity(
+        "whether the two triangles of a quad (of a mesh without a grid: any two neighbours) share one box",
+        default=False,
+    )
+
+
 class AabbTree(TreePhase):
     """Binary tree, bottom-up over a grid or top-down over a mesh; see the module."""
 
-    class Parameters(BaseModel):
-        """Shape of the leaves."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
-        share_quad_box: bool = Field(
-            default=False,
-            description="the two triangles of a quad (of a mesh without a grid: any two neighbours) share one box",
-        )
+    Parameters = AabbTreeParameters
 
     def _paths(self) -> Longs:
         share = self.parameters.share_quad_box

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
-
 from weft.arrays import Ints, Longs
 from weft.collision.broad.boxes import Boxes, is_overlapping
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE
 from weft.collision.broad.triangle_phase import TrianglePhase
 from weft.jit import kernel, prange
+from weft.parameters import Parameters
 
 
 @kernel
@@ -44,13 +43,14 @@ def compare_all(
         counts_out[chunk] = at - starts[chunk]
 
 
+class AllPairsParameters(Parameters):
+    """None."""
+
+
 class AllPairs(TrianglePhase):
     """Every pair of triangles compared; see the module."""
 
-    class Parameters(BaseModel):
-        """None."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
+    Parameters = AllPairsParameters
 
     def _search_self(self) -> Ints:
         n = len(self.primitives.triangles)

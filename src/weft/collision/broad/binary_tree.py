@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from weft.arrays import Floats, Ints, Longs
 from weft.collision.broad.box_tree import TreePhase
 from weft.collision.broad.layout import centres, pattern_coordinates, split_evenly
+from weft.parameters import Parameters
 
 
 def halve(points: Floats, leaf_size: int = 1) -> Longs:
@@ -34,13 +34,14 @@ def halve(points: Floats, leaf_size: int = 1) -> Longs:
     return np.stack(columns, axis=1) if columns else np.zeros((len(points), 0), np.int64)
 
 
+class BinaryTreeParameters(Parameters):
+    """None."""
+
+
 class BinaryTree(TreePhase):
     """Binary tree split evenly in material coordinates; see the module."""
 
-    class Parameters(BaseModel):
-        """None."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
+    Parameters = BinaryTreeParameters
 
     def _paths(self) -> Longs:
         return halve(centres(pattern_coordinates(self.mesh), self.mesh.triangles))

@@ -5,8 +5,8 @@ types map a row to one register; the 64 overlap tests of two blocks take about 1
 compiles from plain Python takes 220 ns: it does not find the vectors by itself. LLVM splits the vectors where a
 processor has narrower ones, so nothing here depends on the machine (bits are numbered as on little-endian ones).
 
-Bit 8 * i + j of a mask speaks of box i of block a and box j of block b. The functions here are inlined into the
-kernels that call them (`weft.jit.kernel`).
+Bit 8 * i + j of a mask speaks of box i of block a and box j of block b. The functions here become part of every
+`@kernel` that calls them.
 """
 
 from __future__ import annotations

@@ -23,25 +23,23 @@ stays correct, and gets slower. Build a new one then.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
 
-from weft.arrays import Bytes, Floats, Ints, Longs
+from weft.arrays import Ints, Longs
 from weft.collision.broad import Candidates, Counters, CrossCandidates, TestedBoxes
-from weft.collision.broad.boxes import Boxes, build_boxes, refit_vertex_boxes
+from weft.collision.broad.boxes import build_boxes, refit_vertex_boxes
+from weft.collision.broad.cluster_tree import ClusterTree, build_cluster_tree, update_blocks, update_order
 from weft.collision.broad.lanes import LANES, count_bits, lowest_bit, overlap_mask, shared_vertex_mask
-from weft.collision.broad.layout import centres, compact_order, pattern_coordinates
+from weft.collision.broad.layout import centres, pattern_coordinates
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE, PairBuffer
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
-from weft.jit import kernel, prange
+from weft.jit import kernel, prange, threads_for
+from weft.parameters import Parameters
 
 FRONT = 512  # pairs of nodes that are handed out to chunks; the work of one is then small against the whole
-BATCH = 1024  # cluster pairs in flight: 16 kB, half of a first-level cache
-DIGIT = 1024  # of the radix sort: three digits of ten bits
+BATCH = 512  # cluster pairs in flight: 12 kB, a third of a first-level cache
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -51,169 +49,9 @@ _FIRST_ROW = np.uint64(0xFF)
 _FROM = np.uint64(sum(1 << (8 * i + j) for i in range(8) for j in range(i, 8)))
 
 
-class ClusterTree(NamedTuple):
-    """Primitives in clusters of eight, and the boxes above them.
-
-    Level 0 of `blocks` holds the boxes of the primitives, one block a cluster, in sorted order; block b of level l + 1
-    holds the boxes around blocks 8 b to 8 b + 7 of level l. The top level is one block.
-    """
-
-    items: Ints
-    """(c, 8): primitives of each cluster, -1 where the last cluster is not full"""
-    corners: Ints
-    """(c, 3, 8): their vertices; a vertex or an edge repeats its last one, a missing primitive has the empty vertex"""
-    blocks: npt.NDArray[np.float32]
-    """(b, 6, 8)"""
-    levels: Longs
-    """(n_levels + 1,): where each level starts in `blocks`"""
-    order: Ints
-    """(c,): cluster at each sorted place"""
-    rank: Ints
-    """(c,): sorted place of each cluster"""
-    touched: Bytes
-    """(b,): 1 where the last search looked at a block"""
-
-
-def build_cluster_tree(primitives: Ints, names: Ints, points: Floats, empty_vertex: int) -> ClusterTree:
-    """A tree over `primitives` (m, k), called `names` (m,), with `points` (m, d) that say which ones stay close."""
-    n_clusters = max(-(-len(primitives) // LANES), 1)
-    order = compact_order(points, LANES)
-    items = np.full(n_clusters * LANES, -1, np.int32)
-    items[: len(order)] = names[order]
-    corners = np.full((n_clusters * LANES, 3), empty_vertex, np.int32)
-    k = primitives.shape[1]
-    corners[: len(order)] = primitives[order][:, [0, min(1, k - 1), min(2, k - 1)]]
-    sizes = [n_clusters]
-    while sizes[-1] > 1:
-        sizes.append(-(-sizes[-1] // LANES))
-    return ClusterTree(
-        items=items.reshape(n_clusters, LANES),
-        corners=np.ascontiguousarray(corners.reshape(n_clusters, LANES, 3).transpose(0, 2, 1)),
-        blocks=np.full((sum(sizes), 6, LANES), np.inf, np.float32),
-        levels=np.cumsum([0, *sizes]),
-        order=np.arange(n_clusters, dtype=np.int32),
-        rank=np.arange(n_clusters, dtype=np.int32),
-        touched=np.zeros(sum(sizes), np.uint8),
-    )
-
-
-@kernel
-def morton_bits(cell: int) -> int:
-    """Ten bits spread to every third place."""
-    cell = (cell | (cell << 16)) & 0x030000FF
-    cell = (cell | (cell << 8)) & 0x0300F00F
-    cell = (cell | (cell << 4)) & 0x030C30C3
-    return (cell | (cell << 2)) & 0x09249249
-
-
-@kernel
-def update_order(vertex_boxes: Boxes, tree: ClusterTree, keys: Longs, other_keys: Longs, other_order: Ints) -> None:
-    """Overwrite `order` and `rank`: clusters along the Morton curve through their first vertices (stable radix sort).
-
-    The curve runs in a cube around these vertices, 1024 cells to a side.
-    """
-    corners, order, rank = tree.corners, tree.order, tree.rank
-    n = order.shape[0]
-    lower = np.empty(3)
-    upper = np.empty(3)
-    for d in range(3):
-        lower[d], upper[d] = np.inf, -np.inf
-    for ci in range(n):
-        for d in range(3):
-            lower[d] = min(lower[d], vertex_boxes[corners[ci, 0, 0], d])
-            upper[d] = max(upper[d], vertex_boxes[corners[ci, 0, 0], d])
-    size = max(upper[0] - lower[0], upper[1] - lower[1], upper[2] - lower[2])
-    scale = (DIGIT - 1) / size if size > 0.0 and np.isfinite(size) else 0.0
-    counts = np.zeros((3, DIGIT), np.int64)
-    for ci in range(n):
-        key = 0
-        if scale > 0.0:
-            for d in range(3):
-                key |= morton_bits(np.int64((vertex_boxes[corners[ci, 0, 0], d] - lower[d]) * scale)) << d
-        keys[ci] = key
-        order[ci] = ci
-        for digit in range(3):
-            counts[digit, (key >> (10 * digit)) & (DIGIT - 1)] += 1
-    for digit in range(3):
-        before = 0
-        for value in range(DIGIT):
-            count = counts[digit, value]
-            counts[digit, value] = before
-            before += count
-        for i in range(n):
-            value = (keys[i] >> (10 * digit)) & (DIGIT - 1)
-            place = counts[digit, value]
-            counts[digit, value] = place + 1
-            other_keys[place] = keys[i]
-            other_order[place] = order[i]
-        for i in range(n):
-            keys[i] = other_keys[i]
-            order[i] = other_order[i]
-    for place in range(n):
-        rank[order[place]] = place
-
-
-@kernel
-def update_cluster(vertex_boxes: Boxes, tree: ClusterTree, ci: int) -> None:
-    """Overwrite the boxes of cluster `ci` and the box around it.
-
-    Spelt out bound by bound: with an inner loop over the six the refit took twice as long.
-    """
-    corners, blocks, x = tree.corners, tree.blocks, vertex_boxes
-    place = tree.rank[ci]
-    c0 = c1 = c2 = c3 = c4 = c5 = np.float32(np.inf)
-    for lane in range(8):
-        i, j, k = corners[ci, 0, lane], corners[ci, 1, lane], corners[ci, 2, lane]
-        b0, b1, b2 = min(x[i, 0], x[j, 0], x[k, 0]), min(x[i, 1], x[j, 1], x[k, 1]), min(x[i, 2], x[j, 2], x[k, 2])
-        b3, b4, b5 = min(x[i, 3], x[j, 3], x[k, 3]), min(x[i, 4], x[j, 4], x[k, 4]), min(x[i, 5], x[j, 5], x[k, 5])
-        blocks[place, 0, lane], blocks[place, 1, lane], blocks[place, 2, lane] = b0, b1, b2
-        blocks[place, 3, lane], blocks[place, 4, lane], blocks[place, 5, lane] = b3, b4, b5
-        c0, c1, c2 = min(c0, b0), min(c1, b1), min(c2, b2)
-        c3, c4, c5 = min(c3, b3), min(c4, b4), min(c5, b5)
-    if tree.levels.shape[0] > 2:
-        parent, lane = tree.levels[1] + (place >> 3), place & 7
-        blocks[parent, 0, lane], blocks[parent, 1, lane], blocks[parent, 2, lane] = c0, c1, c2
-        blocks[parent, 3, lane], blocks[parent, 4, lane], blocks[parent, 5, lane] = c3, c4, c5
-
-
-@kernel
-def update_parent(tree: ClusterTree, level: int, place: int) -> None:
-    """Write the box around block `place` of `level` into the level above."""
-    blocks = tree.blocks
-    block = tree.levels[level] + place
-    parent = tree.levels[level + 1] + (place >> 3)
-    for d in range(6):
-        bound = blocks[block, d, 0]
-        for lane in range(1, 8):
-            bound = min(bound, blocks[block, d, lane])
-        blocks[parent, d, place & 7] = bound
-
-
-@kernel
-def update_levels(tree: ClusterTree) -> None:
-    """Overwrite the levels above the clusters' own boxes."""
-    for level in range(1, tree.levels.shape[0] - 2):
-        for place in range(tree.levels[level + 1] - tree.levels[level]):
-            update_parent(tree, level, place)
-
-
-@kernel(parallel=True)
-def update_blocks(vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree, triangles: ClusterTree) -> None:
-    """Overwrite all blocks of three trees; `rank` must be up to date. O(n)."""
-    for i in prange(3 * N_CHUNKS):
-        chunk = i // 3
-        tree = vertices if i % 3 == 0 else edges if i % 3 == 1 else triangles
-        n = tree.order.shape[0]
-        for ci in range(chunk * n // N_CHUNKS, (chunk + 1) * n // N_CHUNKS):
-            update_cluster(vertex_boxes, tree, ci)
-    update_levels(vertices)
-    update_levels(edges)
-    update_levels(triangles)
-
-
 @kernel
 def expand_front(
-    tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, front: Ints, spare: Ints
+    tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, front: Longs, spare: Longs
 ) -> tuple[int, int, int]:
     """Pairs of nodes whose boxes touch, level by level, until there are enough to share out.
 
@@ -244,8 +82,8 @@ def expand_front(
         for i in range(n_next):
             front[i, 0], front[i, 1] = spare[i, 0], spare[i, 1]
         n = n_next
-        level_a -= np.int64(opens_a)
-        level_b -= np.int64(opens_b)
+        level_a -= int(opens_a)
+        level_b -= int(opens_b)
     return level_a, n, n_tests
 
 
@@ -287,7 +125,7 @@ def write_batch(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
     rules: tuple[bool, bool],
-    batch: Ints,
+    batch: Longs,
     n: int,
     masks: npt.NDArray[np.uint64],
     rows_out: Ints,
@@ -305,23 +143,23 @@ def write_batch(
         a, b = batch[i, 0], batch[i, 1]
         tree_a.touched[a] = 1
         tree_b.touched[b] = 1
-        mask = overlap_mask(tree_a.blocks, np.int64(a), tree_b.blocks, np.int64(b))
+        mask = overlap_mask(tree_a.blocks, a, tree_b.blocks, b)
         if is_self and a == b:
             mask &= _ABOVE
         masks[n_hit] = mask
         batch[n_hit, 0] = tree_a.order[a]
         batch[n_hit, 1] = tree_b.order[b]
-        n_hit += np.int64(mask != _ZERO)
+        n_hit += int(mask != _ZERO)
     if is_apart:
         n_tested = n_hit
         n_hit = 0
         for i in range(n_tested):
             a, b = batch[i, 0], batch[i, 1]
-            mask = masks[i] & ~shared_vertex_mask(tree_a.corners, np.int64(a), tree_b.corners, np.int64(b))
+            mask = masks[i] & ~shared_vertex_mask(tree_a.corners, a, tree_b.corners, b)
             masks[n_hit] = mask
             batch[n_hit, 0] = a
             batch[n_hit, 1] = b
-            n_hit += np.int64(mask != _ZERO)
+            n_hit += int(mask != _ZERO)
     for i in range(n_hit):
         mask = masks[i]
         if at + 64 > end:
@@ -346,7 +184,7 @@ def search_chunk(
     tree_b: ClusterTree,
     rules: tuple[bool, bool],
     level: int,
-    front: Ints,
+    front: Longs,
     first: int,
     last: int,
     rows_out: Ints,
@@ -354,8 +192,8 @@ def search_chunk(
     end: int,
 ) -> tuple[int, int]:
     """Search below pairs `first` to `last` of the front, depth first; return the next row and the blocks tested."""
-    stack = np.empty((64 * (level + 1), 3), np.int32)
-    batch = np.empty((BATCH, 2), np.int32)
+    stack = np.empty((64 * (level + 1), 3), np.int64)
+    batch = np.empty((BATCH, 2), np.int64)
     masks = np.empty(BATCH, np.uint64)
     n = 0
     n_tests = 0
@@ -373,7 +211,7 @@ def search_chunk(
                 batch[n, 0], batch[n, 1] = a, b
                 n += 1
                 continue
-            mask = node_mask(tree_a, tree_b, rules[0], np.int64(below), np.int64(below), np.int64(a), np.int64(b))
+            mask = node_mask(tree_a, tree_b, rules[0], below, below, a, b)
             n_tests += 1
             if below == 1:
                 while mask != _ZERO:
@@ -397,7 +235,7 @@ def search_front(
     tree_b: ClusterTree,
     rules: tuple[bool, bool],
     level: int,
-    front: Ints,
+    front: Longs,
     n_front: int,
     starts: Longs,
     rows_out: Ints,
@@ -415,18 +253,18 @@ def search_front(
         tests_out[chunk] = n_tests
 
 
+class LinearTreeParameters(Parameters):
+    """None: the layout is fixed by what was measured."""
+
+
 class LinearTree:
     """Eight-way trees over vertices, edges and triangles; see the module."""
 
-    class Parameters(BaseModel):
-        """None: the layout is fixed by what was measured."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
+    Parameters = LinearTreeParameters
     complete = True
 
-    def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
-        self.parameters = parameters or self.Parameters()
+    def __init__(self, mesh: Mesh, parameters: LinearTreeParameters | None = None) -> None:
+        self.parameters = parameters or LinearTreeParameters()
         self.counters = Counters()
         self.mesh = mesh
         n = mesh.n_vertices
@@ -446,12 +284,12 @@ class LinearTree:
         largest = max(len(tree.order) for tree in self._trees)
         self._keys = np.empty((2, largest), np.int64)
         self._order = np.empty(largest, np.int32)
-        self._fronts: list[Ints] = [np.empty((64 * FRONT, 2), np.int32) for _ in range(2)]
+        self._fronts: list[Longs] = [np.empty((64 * FRONT, 2), np.int64) for _ in range(2)]
         self._tests = np.zeros(N_CHUNKS, np.int64)
         self._buffers: dict[str, PairBuffer] = {}
 
     def refit(self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0) -> None:
-        with self.counters.timed():
+        with self.counters.timed(), threads_for(len(self.mesh.triangles)):
             refit_vertex_boxes(x_t0, x_t1, margin, self.mesh.n_vertices, self._vertex_boxes)
             for tree in self._trees:
                 update_order(self._vertex_boxes, tree, self._keys[0], self._keys[1], self._order)
@@ -493,9 +331,10 @@ class LinearTree:
         return TestedBoxes(bounds[real, :3], -bounds[real, 3:], depth[real].astype(np.int32), tested[real])
 
     def memory(self) -> int:
-        arrays = [array for tree in self._trees for array in tree]
-        workspace = [self._vertex_boxes, self._keys, self._order, *self._fronts]
-        return sum(array.nbytes for array in (*arrays, *workspace)) + sum(b.nbytes for b in self._buffers.values())
+        total = sum(buffer.nbytes for buffer in self._buffers.values())
+        for part in (*self._trees, (self._vertex_boxes, self._keys, self._order), self._fronts):
+            total += sum(array.nbytes for array in part if isinstance(array, np.ndarray))
+        return total
 
     def _check(self, other: object) -> None:
         if not isinstance(other, LinearTree):
@@ -509,10 +348,10 @@ class LinearTree:
         lower_top = min(len(tree_a.levels), len(tree_b.levels)) - 2
         n_needed = max(int(np.diff(tree.levels)[lower_top]) for tree in (tree_a, tree_b))
         if n_needed > len(self._fronts[0]):
-            self._fronts = [np.empty((n_needed, 2), np.int32) for _ in range(2)]
+            self._fronts = [np.empty((n_needed, 2), np.int64) for _ in range(2)]
         front, spare = self._fronts
         level, n_front, n_tests = expand_front(tree_a, tree_b, is_self, front, spare)
-        buffer = self._buffers.setdefault(kind, PairBuffer(8 * tree_a.items.size))
+        buffer = self._buffers.setdefault(kind, PairBuffer(tree_a.items.size))
         rows = buffer.fill(
             lambda starts, rows_out, counts_out: search_front(
                 tree_a, tree_b, (is_self, is_apart), level, front, n_front, starts, rows_out, counts_out, self._tests

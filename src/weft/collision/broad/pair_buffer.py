@@ -2,7 +2,8 @@
 
 The chunks are the same for any number of threads, so the merged rows are too. Each chunk owns a stretch of one
 buffer. A chunk that finds more rows than its stretch holds goes on counting without writing; the stretches then grow
-to what was counted and the search runs once more. No pair is ever dropped.
+to what was counted and the search runs once more. No pair is ever dropped. The constants here are
+compiled into every `@kernel` that fills a buffer.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from collections.abc import Callable
 import numpy as np
 
 from weft.arrays import Ints, Longs
+from weft.jit import threads_for
 
 N_CHUNKS = 64
+ROWS_EXPECTED = 8  # for each primitive, before the first search has told better
 STRIDE = 29  # coprime to N_CHUNKS: neighbouring iterations, which one thread runs, then take chunks far apart
 
 
 class PairBuffer:
-    """A growing buffer of (k, 2) int32 rows for one kind of search."""
+    """A growing buffer of (k, 2) int32 rows for one kind of search among about `n_primitives`."""
 
-    def __init__(self, expected: int = 0) -> None:
+    def __init__(self, n_primitives: int = 0) -> None:
+        self.n_primitives = n_primitives
         self.counts = np.zeros(N_CHUNKS, np.int64)
-        self._resize(np.full(N_CHUNKS, expected // N_CHUNKS + 64, np.int64))
+        self._resize(np.full(N_CHUNKS, ROWS_EXPECTED * n_primitives // N_CHUNKS + 64, np.int64))
 
     def _resize(self, capacities: Longs) -> None:
         self.starts = np.zeros(N_CHUNKS + 1, np.int64)
@@ -31,11 +35,12 @@ class PairBuffer:
 
     def fill(self, search: Callable[[Longs, Ints, Longs], None]) -> Ints:
         """Run `search(starts, rows_out, counts_out)` until everything fits; return the merged rows as a new array."""
-        search(self.starts, self.rows, self.counts)
-        capacities = np.diff(self.starts)
-        if (self.counts > capacities).any():
-            self._resize(np.maximum(capacities, self.counts + self.counts // 4 + 64))
+        with threads_for(self.n_primitives):
             search(self.starts, self.rows, self.counts)
+            capacities = np.diff(self.starts)
+            if (self.counts > capacities).any():
+                self._resize(np.maximum(capacities, self.counts + self.counts // 4 + 64))
+                search(self.starts, self.rows, self.counts)
         merged = np.empty((int(self.counts.sum()), 2), np.int32)
         at = 0
         for start, count in zip(self.starts[:-1].tolist(), self.counts.tolist(), strict=True):

@@ -14,13 +14,13 @@ the triangles hang one step below.
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from weft.arrays import Bools, Longs
 from weft.collision.broad.binary_tree import halve
 from weft.collision.broad.box_tree import TreePhase
 from weft.collision.broad.layout import centres, pattern_coordinates
 from weft.geometry.mesh import Mesh
+from weft.parameters import Parameters
 
 
 def grid_places(grid_shape: tuple[int, int]) -> tuple[Longs, Longs, Longs]:
@@ -63,13 +63,14 @@ def _pair_up(halves: Longs) -> Longs:
     return np.stack([*odd, *upper, halves[:, -1]], axis=1)
 
 
+class QuadTreeParameters(Parameters):
+    """None."""
+
+
 class QuadTree(TreePhase):
     """Four-way tree in material coordinates; see the module."""
 
-    class Parameters(BaseModel):
-        """None."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
+    Parameters = QuadTreeParameters
 
     def _paths(self) -> Longs:
         return quad_paths(self.mesh)

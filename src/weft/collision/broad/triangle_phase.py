@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel
 
 from weft.arrays import Bytes, Ints, Longs
 from weft.collision.broad import Candidates, Counters, CrossCandidates, TestedBoxes
@@ -28,6 +27,7 @@ from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE, PairBuffer
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
 from weft.jit import kernel, prange
+from weft.parameters import Parameters
 
 VERTEX_TRIANGLE, TRIANGLE_VERTEX, EDGE_EDGE = 0, 1, 2
 
@@ -120,7 +120,7 @@ def add_edge_edge(
                 if eb < 0 or not is_overlapping(a.edge_boxes, ea, b.edge_boxes, eb):
                     continue
                 b0, b1 = b.edges[eb, 0], b.edges[eb, 1]
-                if is_self and (a0 == b0 or a0 == b1 or a1 == b0 or a1 == b1):
+                if is_self and (a0 in (b0, b1) or a1 in (b0, b1)):
                     continue
                 if at < end:
                     rows_out[at, 0] = min(ea, eb) if is_self else ea
@@ -157,7 +157,7 @@ def collect_candidates(
 class TrianglePhase:
     """Base of the members that find triangle pairs. A member adds `_update`, `_search_self` and `_search`."""
 
-    Parameters: ClassVar[type[BaseModel]]
+    Parameters: ClassVar[type[Parameters]]
     complete = True
 
     def __init__(self, mesh: Mesh, parameters: Any = None) -> None:
@@ -203,6 +203,7 @@ class TrianglePhase:
         everything = self.primitives._replace(
             owned_vertices=self.primitives.triangles, owned_edges=self.mesh.topology.triangle_edges
         )
+        pairs = np.ascontiguousarray(pairs, np.int32)
         with self.counters.timed():
             found = [self._collect(everything, everything, pairs, kind) for kind in (VERTEX_TRIANGLE, EDGE_EDGE)]
             return Candidates(*(self._found(unique_rows(rows)) for rows in found))
@@ -239,7 +240,7 @@ class TrianglePhase:
         return rows
 
     def _buffer(self, kind: str) -> PairBuffer:
-        return self._buffers.setdefault(kind, PairBuffer(8 * len(self.mesh.triangles)))
+        return self._buffers.setdefault(kind, PairBuffer(len(self.mesh.triangles)))
 
     def _candidates(self, other: Self, pairs: Ints, kind: int) -> Ints:
         return self._collect(self.primitives, other.primitives, pairs, kind)

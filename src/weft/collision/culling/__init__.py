@@ -17,11 +17,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy.typing as npt
-from pydantic import BaseModel
 
 from weft.arrays import Bools, Ints
 from weft.collision.broad import Counters
 from weft.geometry.mesh import Mesh
+from weft.parameters import Parameters
 from weft.registry import Family
 
 __all__ = ["CULLING_FILTERS", "CullingFilter"]
@@ -30,7 +30,7 @@ __all__ = ["CULLING_FILTERS", "CullingFilter"]
 class CullingFilter(Protocol):
     """What every member offers."""
 
-    Parameters: ClassVar[type[BaseModel]]
+    Parameters: ClassVar[type[Parameters]]
     acts_on: Literal["triangle_pairs", "vertex_triangle"]
     """what a row is: two triangles, or a vertex and a triangle"""
     sound: bool

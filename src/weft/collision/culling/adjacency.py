@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from typing import Self
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
-
 from weft.arrays import Bools, Ints
-from weft.collision.culling.row_filter import RowFilter, all_kept
+from weft.collision.culling.row_filter import RowFilter, all_kept, as_rows
 from weft.jit import kernel
+from weft.parameters import Parameters, quantity
 
 
 @kernel
@@ -28,22 +26,23 @@ def mark_distant(triangles: Ints, pairs: Ints, shared: int, keep_out: Bools) -> 
         n = 0
         for i in range(3):
             for j in range(3):
-                n += np.int64(triangles[pairs[row, 0], i] == triangles[pairs[row, 1], j])
+                n += int(triangles[pairs[row, 0], i] == triangles[pairs[row, 1], j])
         keep_out[row] = n < shared
+
+
+class AdjacencyParameters(Parameters):
+    """How close neighbours must be."""
+
+    shared: int = quantity("vertices in common that make triangles adjacent", default=1, ge=1, le=2)
 
 
 class Adjacency(RowFilter):
     """Removes pairs of triangles that share a vertex; see the module."""
 
-    class Parameters(BaseModel):
-        """How close neighbours must be."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
-        shared: int = Field(default=1, ge=1, le=2, description="vertices in common that make triangles adjacent")
+    Parameters = AdjacencyParameters
 
     def keep(self, rows: Ints, other: Self | None = None) -> Bools:
         keep = all_kept(rows)
         if other is None:
-            mark_distant(self.triangles, rows, self.parameters.shared, keep)
+            mark_distant(self.triangles, as_rows(rows), self.parameters.shared, keep)
         return keep

@@ -18,12 +18,12 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from weft.arrays import Bools, Floats, Ints
-from weft.collision.culling.row_filter import RowFilter, all_kept
+from weft.collision.culling.row_filter import RowFilter, all_kept, as_rows
 from weft.geometry.mesh import Mesh
 from weft.jit import kernel
+from weft.parameters import Parameters, quantity
 
 SOUND_THRESHOLD = 4.0 / 3.0
 
@@ -46,26 +46,28 @@ def mark_near(
         keep_out[row] = x * x + y * y + z * z <= limit * limit
 
 
+class CentroidDistanceParameters(Parameters):
+    """The threshold."""
+
+    threshold: float = quantity(
+        "distance above which pairs are removed; sound from 4/3 on", default=SOUND_THRESHOLD, unit="longest edge", gt=0
+    )
+
+
 class CentroidDistance(RowFilter):
     """Removes pairs of triangles with distant centroids; see the module."""
 
-    class Parameters(BaseModel):
-        """The threshold."""
+    Parameters = CentroidDistanceParameters
 
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
-        threshold: float = Field(
-            default=SOUND_THRESHOLD, gt=0.0, description="distance in units of the longest edge; sound from 4/3 on"
-        )
-
-    def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
+    def __init__(self, mesh: Mesh, parameters: CentroidDistanceParameters | None = None) -> None:
         super().__init__(mesh, parameters)
         self.sound = self.parameters.threshold >= SOUND_THRESHOLD
         self._update()
 
     def _update(self) -> None:
         edges = self.mesh.topology.edges
-        self._centroids = tuple(np.ascontiguousarray(x[self.triangles].mean(axis=1)) for x in (self.x_t0, self.x_t1))
+        self._centroids_t0 = np.ascontiguousarray(self.x_t0[self.triangles].mean(axis=1))
+        self._centroids_t1 = np.ascontiguousarray(self.x_t1[self.triangles].mean(axis=1))
         self.longest_edge = max(
             float(np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1).max(initial=0.0))
             for x in (self.x_t0, self.x_t1)
@@ -76,5 +78,6 @@ class CentroidDistance(RowFilter):
         keep = all_kept(rows)
         # a hair above the threshold, so that rounding cannot cut what just touches
         limit = self.parameters.threshold * max(self.longest_edge, second.longest_edge) * (1.0 + 1e-9)
-        mark_near(*self._centroids, *second._centroids, rows, limit, keep)
+        a, b = (self._centroids_t0, self._centroids_t1), (second._centroids_t0, second._centroids_t1)
+        mark_near(a[0], a[1], b[0], b[1], as_rows(rows), limit, keep)
         return keep

@@ -110,7 +110,7 @@ def is_contour_simple(
         a0, a1 = edges[items[first + i], 0], edges[items[first + i], 1]
         for j in range(i + 1, n):
             b0, b1 = edges[items[first + j], 0], edges[items[first + j], 1]
-            at_i = 0 if a0 == b0 or a0 == b1 else 1 if a1 == b0 or a1 == b1 else -1
+            at_i = 0 if a0 in (b0, b1) else 1 if a1 in (b0, b1) else -1
             shared = a0 if at_i == 0 else a1
             at_j = 0 if shared == b0 else 1
             if not is_pair_apart(points, i, j, at_i, at_j, clearance):

@@ -25,13 +25,11 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
-
 from weft.arrays import Bools, Floats, Ints
-from weft.collision.culling.row_filter import RowFilter, all_kept
+from weft.collision.culling.row_filter import RowFilter, all_kept, as_rows
 from weft.geometry.mesh import Mesh
 from weft.jit import kernel
+from weft.parameters import Parameters, quantity
 
 PUBLISHED, ENDS, SOUND = 0, 1, 2
 _VARIANTS = {"published": PUBLISHED, "ends": ENDS, "sound": SOUND}
@@ -90,21 +88,22 @@ def mark_crossing(
         keep_out[row] = not (smallest > error or greatest < -error)
 
 
+class IpsilateralParameters(Parameters):
+    """Which plane."""
+
+    variant: Literal["published", "ends", "sound"] = quantity(
+        "published: the plane stands still; ends: it moves; sound: one side at all times", default="sound"
+    )
+
+
 class Ipsilateral(RowFilter):
     """Removes vertices that stay on one side of a triangle; see the module."""
 
     acts_on = "vertex_triangle"
 
-    class Parameters(BaseModel):
-        """Which plane."""
+    Parameters = IpsilateralParameters
 
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
-        variant: Literal["published", "ends", "sound"] = Field(
-            default="sound", description="published: the plane stands still; ends: it moves; sound: at all times"
-        )
-
-    def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
+    def __init__(self, mesh: Mesh, parameters: IpsilateralParameters | None = None) -> None:
         super().__init__(mesh, parameters)
         self.sound = self.parameters.variant == "sound"
 
@@ -118,7 +117,7 @@ class Ipsilateral(RowFilter):
             second.x_t0,
             second.x_t1,
             second.triangles,
-            rows,
+            as_rows(rows),
             _VARIANTS[self.parameters.variant],
             keep,
         )

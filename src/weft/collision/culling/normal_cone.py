@@ -40,7 +40,6 @@ from __future__ import annotations
 from typing import Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -52,6 +51,7 @@ from weft.collision.culling.row_filter import RowFilter, all_kept
 from weft.geometry.mesh import Mesh
 from weft.geometry.topology import Csr, group_rows
 from weft.jit import kernel
+from weft.parameters import Parameters, quantity
 
 HALF_PI = 0.5 * np.pi
 ROUNDING = 1e-6  # rad, added to every sound cone: arccos near 0 loses half the digits
@@ -88,7 +88,7 @@ def normalized(x: float, y: float, z: float, smallest: float) -> Vector:
 
 @kernel
 def angle_between(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> float:
-    return np.arccos(min(max(ax * bx + ay * by + az * bz, -1.0), 1.0))
+    return float(np.arccos(min(max(ax * bx + ay * by + az * bz, -1.0), 1.0)))
 
 
 @kernel
@@ -263,20 +263,20 @@ def _badly_wound(mesh: Mesh) -> Ints:
     return np.flatnonzero(is_bad).astype(np.int32)
 
 
+class NormalConeParameters(Parameters):
+    """Which conditions."""
+
+    variant: Literal["published", "sound"] = quantity(
+        "published: normals only; sound: the projected contour too, at all times of the step", default="sound"
+    )
+
+
 class NormalCone(RowFilter):
     """Removes pairs within parts of the cloth that cannot meet themselves; see the module."""
 
-    class Parameters(BaseModel):
-        """Which conditions."""
+    Parameters = NormalConeParameters
 
-        model_config = ConfigDict(frozen=True, extra="forbid")
-
-        variant: Literal["published", "sound"] = Field(
-            default="sound",
-            description="published: normals only; sound: the projected contour too, at all times of the step",
-        )
-
-    def __init__(self, mesh: Mesh, parameters: Parameters | None = None) -> None:
+    def __init__(self, mesh: Mesh, parameters: NormalConeParameters | None = None) -> None:
         super().__init__(mesh, parameters)
         self.sound = self.parameters.variant == "sound"
         self.tree = build_box_tree(quad_paths(mesh))

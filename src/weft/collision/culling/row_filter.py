@@ -6,18 +6,18 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel
 
 from weft.arrays import Bools, Floats, Ints, as_positions
 from weft.collision.broad import Counters
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
+from weft.parameters import Parameters
 
 
 class RowFilter:
     """Base of the filters. A member adds `keep`, and `_update` where it looks at positions."""
 
-    Parameters: ClassVar[type[BaseModel]]
+    Parameters: ClassVar[type[Parameters]]
     acts_on: Literal["triangle_pairs", "vertex_triangle"] = "triangle_pairs"
     sound = True
 
@@ -53,6 +53,11 @@ class RowFilter:
         if len(positions) != self.mesh.n_vertices:
             raise WeftError(f"{name}: expected {self.mesh.n_vertices} vertices, got {len(positions)}")
         return positions
+
+
+def as_rows(rows: npt.ArrayLike) -> Ints:
+    """Contiguous int32, as the kernels want it: a slice would be compiled for once more."""
+    return np.ascontiguousarray(rows, np.int32)
 
 
 def all_kept(rows: Ints) -> Bools:

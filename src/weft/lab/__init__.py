@@ -1,0 +1,1 @@
+"""Experiments on the whole: what is measured, compared and validated."""

@@ -1,0 +1,219 @@
+"""Filtered conjugate gradients against the dense system, reduced to the free directions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.oracles.dense_system import (
+    implicit_matrix,
+    random_projectors,
+    random_system,
+    solve_constrained,
+    spring_matrix,
+)
+
+from weft.linear.blocks import build_matrix, update_implicit_matrix
+from weft.linear.constraints import build_constraints
+from weft.linear.pcg import build_work, solve_filtered, update_residual
+from weft.linear.springs import build_springs, no_springs
+
+DT = 0.02
+
+
+class System:
+    """A random matrix, in blocks and dense, and a right-hand side."""
+
+    def __init__(self, rng, n, n_pairs):
+        pairs, stiffness, damping, masses, extra = random_system(rng, n, n_pairs)
+        self.n = n
+        self.matrix = build_matrix(pairs, n)
+        update_implicit_matrix(np.zeros((n, 3)), masses, extra, stiffness, damping, DT, self.matrix, np.zeros((n, 3)))
+        self.dense = implicit_matrix(masses, pairs, stiffness, damping, extra, DT)
+        self.springs = no_springs(n)
+        self.b = rng.normal(size=(n, 3))
+
+    def add_springs(self, rng, m):
+        """Contacts of four vertices, some of weight 0 where a vertex is not free to move."""
+        vertices = np.stack([rng.permutation(self.n)[:4] for _ in range(m)]).astype(np.int32)
+        weights = rng.normal(size=(m, 4)) * rng.choice([0.0, 1.0], size=(m, 4), p=[0.2, 0.8])
+        roots = rng.normal(size=(m, 3, 3))
+        blocks = roots @ roots.transpose(0, 2, 1)
+        self.springs = build_springs(vertices, weights, blocks, self.n)
+        self.dense += spring_matrix(vertices, weights, blocks, self.n)
+
+    def solve(self, filters, start, tolerance=1e-13, max_iterations=10_000):
+        x = start.copy()
+        iterations, residual = solve_filtered(
+            self.matrix, self.springs, self.b, filters, tolerance, max_iterations, build_work(self.n), x
+        )
+        return x, iterations, residual
+
+    def free_residual(self, filters, x):
+        """Residual in the free directions relative to the right-hand side, in the norm of the preconditioner."""
+        diagonal = self.dense.reshape(self.n, 3, self.n, 3)[np.arange(self.n), :, np.arange(self.n), :]
+        inverse = np.linalg.inv(diagonal)
+        rest = np.einsum("nij,nj->ni", filters, self.b - (self.dense @ x.ravel()).reshape(-1, 3))
+        right = np.einsum("nij,nj->ni", filters, self.b)
+        return np.sqrt(np.einsum("ni,nij,nj", rest, inverse, rest) / np.einsum("ni,nij,nj", right, inverse, right))
+
+
+def prescribed(rng, filters):
+    """A random change in the directions that are not free."""
+    z = rng.normal(size=(len(filters), 3))
+    return z - np.einsum("nij,nj->ni", filters, z)
+
+
+@pytest.mark.parametrize(("n", "n_pairs"), [(1, 0), (2, 3), (7, 12), (50, 160), (131, 300)])
+def test_free_system_is_the_dense_solution(rng, n, n_pairs):
+    system = System(rng, n, n_pairs)
+    x, _, residual = system.solve(build_constraints(n).filters, np.zeros((n, 3)))
+    assert residual <= 1e-13
+    np.testing.assert_allclose(x.ravel(), np.linalg.solve(system.dense, system.b.ravel()), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(("n", "n_pairs"), [(1, 0), (5, 8), (60, 200)])
+def test_constrained_system_is_the_reduced_dense_solution(rng, n, n_pairs):
+    """Vertices with no, one, two and three free directions, all with a prescribed change in the others."""
+    system = System(rng, n, n_pairs)
+    filters = random_projectors(rng, np.arange(n) % 4)
+    z = prescribed(rng, filters)
+    x, _, _ = system.solve(filters, z)
+    np.testing.assert_allclose(x, solve_constrained(system.dense, system.b, filters, z), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("m", [1, 40])
+def test_contact_springs_add_to_the_matrix(rng, m):
+    system = System(rng, 60, 150)
+    system.add_springs(rng, m)
+    filters = random_projectors(rng, np.arange(60) % 4)
+    z = prescribed(rng, filters)
+    x, _, _ = system.solve(filters, z)
+    np.testing.assert_allclose(x, solve_constrained(system.dense, system.b, filters, z), rtol=1e-8, atol=1e-10)
+    out = np.full((60, 3), np.nan)
+    update_residual(system.matrix, system.springs, x, system.b, out)
+    np.testing.assert_allclose(out.ravel(), system.dense @ x.ravel() - system.b.ravel(), atol=1e-11)
+
+
+def test_guess_in_the_free_directions_changes_the_way_not_the_answer(rng):
+    system = System(rng, 30, 90)
+    filters = random_projectors(rng, rng.integers(0, 4, 30))
+    z = prescribed(rng, filters)
+    guess = np.einsum("nij,nj->ni", filters, rng.normal(size=(30, 3)))
+    x, _, _ = system.solve(filters, z + guess)
+    np.testing.assert_allclose(x, system.solve(filters, z)[0], rtol=1e-8, atol=1e-10)
+    exact = solve_constrained(system.dense, system.b, filters, z)
+    assert system.solve(filters, exact, tolerance=1e-8)[1] == 0
+
+
+def test_pinned_vertices_get_exactly_what_is_prescribed(rng):
+    system = System(rng, 30, 90)
+    filters = random_projectors(rng, np.where(np.arange(30) % 3 == 0, 0, 3))
+    z = prescribed(rng, filters)
+    x, _, _ = system.solve(filters, z)
+    np.testing.assert_array_equal(x[::3], z[::3])
+
+
+def test_all_constrained_keeps_what_comes_in(rng):
+    system = System(rng, 12, 30)
+    z = rng.normal(size=(12, 3))
+    x, iterations, residual = system.solve(np.zeros((12, 3, 3)), z)
+    np.testing.assert_array_equal(x, z)
+    assert (iterations, residual) == (0, 0.0)
+
+
+def test_empty_system(rng):
+    x, iterations, residual = System(rng, 0, 0).solve(np.zeros((0, 3, 3)), np.zeros((0, 3)))
+    assert x.shape == (0, 3)
+    assert (iterations, residual) == (0, 0.0)
+
+
+def test_nothing_to_do_for_a_right_hand_side_of_zero(rng):
+    system = System(rng, 20, 60)
+    system.b[:] = 0.0
+    x, iterations, residual = system.solve(build_constraints(20).filters, np.zeros((20, 3)))
+    assert (iterations, residual) == (0, 0.0)
+    assert not x.any()
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6, 1e-10])
+def test_tolerance_is_honoured(rng, tolerance):
+    """The residual, measured densely, is what was asked for and what is reported."""
+    system = System(rng, 80, 240)
+    system.add_springs(rng, 20)
+    filters = random_projectors(rng, rng.integers(0, 4, 80))
+    x, _, reported = system.solve(filters, np.zeros((80, 3)), tolerance)
+    assert reported <= tolerance
+    assert system.free_residual(filters, x) == pytest.approx(reported, rel=1e-3)
+
+
+def test_looser_tolerance_takes_fewer_iterations(rng):
+    system = System(rng, 80, 240)
+    counts = [system.solve(build_constraints(80).filters, np.zeros((80, 3)), t)[1] for t in (1e-1, 1e-4, 1e-8)]
+    assert counts[0] < counts[1] < counts[2]
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2, 5])
+def test_never_more_iterations_than_allowed(rng, allowed):
+    system = System(rng, 80, 240)
+    filters = build_constraints(80).filters
+    x, iterations, reported = system.solve(filters, np.zeros((80, 3)), 1e-12, allowed)
+    assert iterations == allowed
+    assert reported > 1e-12
+    assert system.free_residual(filters, x) == pytest.approx(reported, rel=1e-6)
+
+
+def test_no_more_iterations_than_unknowns(rng):
+    """Conjugate directions: 3 n steps answer n blocks, rounding aside."""
+    system = System(rng, 4, 8)
+    _, iterations, _ = system.solve(build_constraints(4).filters, np.zeros((4, 3)), 1e-9)
+    assert iterations <= 12
+
+
+def test_residual_is_a_times_x_minus_b(rng):
+    system = System(rng, 25, 70)
+    x, out = rng.normal(size=(25, 3)), np.full((25, 3), np.nan)
+    update_residual(system.matrix, no_springs(len(x)), x, system.b, out)
+    np.testing.assert_allclose(out.ravel(), system.dense @ x.ravel() - system.b.ravel(), atol=1e-11)
+
+
+THREADS = """
+import hashlib, numpy as np
+from tests.linear.test_pcg import System, prescribed, update_residual
+from tests.oracles.dense_system import random_projectors
+from weft.jit import set_threads
+seen = set()
+for threads in (1, 2, 3):
+    set_threads(threads)
+    rng = np.random.default_rng(5)
+    system = System(rng, 301, 1200)
+    system.add_springs(rng, 100)
+    filters = random_projectors(rng, rng.integers(0, 4, 301))
+    x, iterations, residual = system.solve(filters, prescribed(rng, filters), 1e-10)
+    rest = np.empty_like(x)
+    update_residual(system.matrix, system.springs, x, system.b, rest)
+    parts = (system.matrix.diagonal, system.matrix.off_diagonal, x, rest, np.array([iterations, residual]))
+    seen.add(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
+print(len(seen))
+"""
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    """In a process of its own, which may use more threads than this one."""
+    environment = {key: value for key, value in os.environ.items() if key != "NUMBA_NUM_THREADS"}  # set by weft.jit
+    environment["WEFT_THREADS"] = "4"
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS],
+        cwd=Path(__file__).parents[2],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "1"
