@@ -36,6 +36,7 @@ def _kind_given(value: Any) -> str | None:
 
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 NameOr = Annotated[
     Annotated[str, Tag(NAME)] | Annotated[T, Tag(TABLE)],
     Discriminator(_kind_given, custom_error_type="name_or_table", custom_error_message="name or table"),
@@ -73,13 +74,13 @@ def check(model: type[Any], values: dict[str, Any], where: str) -> Any:
         raise WeftError(f"{where}: {explain(error, model)}") from None
 
 
-def check_inside(model: type[BaseModel], values: dict[str, Any]) -> None:
-    """For a validator: refuse `values` that `model` would, as part of the table that is being checked."""
+def check_inside(model: type[M], values: Any, *path: str) -> M:
+    """For a validator: build `model` from `values`, which `path` leads to in the table that is being checked."""
     try:
-        model.model_validate(values)
+        return model.model_validate(values)
     except ValidationError as error:
         problem = explain(error, model)
-        raise problem_at(problem.text, *problem.path) from None
+        raise problem_at(problem.text, *path, *problem.path) from None
 
 
 class Row(NamedTuple):

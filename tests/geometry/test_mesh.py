@@ -133,8 +133,9 @@ def test_edge_of_many_triangles_names_four() -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-6, 1.0, 1e6, 1e160, 1e308])
 def test_size_is_no_reason_to_refuse(scale: float) -> None:
-    """Squares of the sides would vanish, or overflow with a warning."""
+    """Squares of the sides would vanish, or overflow with a warning; so would the largest sides themselves."""
     check_mesh(mesh_of(scale * np.array(SQUARE), HALVES))
+    check_mesh(mesh_of(scale * (2 * np.array(SQUARE) - 1), HALVES))
     with pytest.raises(WeftError, match=r"^triangle 1 \[0, 2, 3\] has no area"):
         check_mesh(mesh_of(scale * np.array([[0, 0, 0], [1, 0, 0.5], [1, 1, 0], [0.5, 0.5, 0]]), HALVES))
 

@@ -90,7 +90,7 @@ def test_a_scene_may_give_a_sheet():
 
 def test_a_wrong_sheet_is_refused_by_key():
     wrong = {key: value for key, value in KES.items() if key != "b_warp"} | {"b_wrap": 0.1}
-    with pytest.raises(WeftError, match=r"cloth\.0\.fabric: kes: b_wrap: unknown key; did you mean 'b_warp'"):
+    with pytest.raises(WeftError, match=r"cloth\.0\.fabric: kes\.b_wrap: unknown key; did you mean 'b_warp'"):
         check(Fabric, {"kes": wrong}, "cloth.0.fabric")
     with pytest.raises(WeftError, match=r"from_fast: .*eb5: missing"):
         from_fast(**{key: value for key, value in FAST.items() if key != "eb5"})

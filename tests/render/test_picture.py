@@ -8,7 +8,7 @@ from tests.render.shapes import box, sphere
 
 from weft.errors import WeftError
 from weft.geometry.mesh import build_grid
-from weft.render import jobs
+from weft.render import jobs, lights, rasteriser, shading
 from weft.render.camera import Framing, look_at
 from weft.render.colours import body_colour, cloth_colours, heat_colours, to_oklab, to_srgb
 from weft.render.picture import BODY_CREASE, HeatScale, Surface, draw, key_direction
@@ -298,6 +298,17 @@ def test_odd_geometry_draws_something_sane():
     assert image.min() > 20
 
 
+def test_kernels_are_compiled_once_whatever_is_drawn():
+    x, triangles = sheet(1.0, 3)
+    camera = look_at((0, -3, 1), (0, 0, 0))
+    draw([], camera, (16, 12))
+    draw([], camera, (16, 12), ground_height=0.0)
+    draw([Surface(x.tolist(), triangles.astype(np.int64), RED)], camera, (16, 12), supersampling=1)
+    draw([Surface(x.astype(np.float32), triangles, RED, values=x[:, 0])], camera, (16, 12), ground_height=-1)
+    for kernel in (shading._shade_rows, rasteriser._rasterise_band, lights._update_sky_on_triangles):
+        assert len(kernel.signatures) == 1
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e200])
 def test_numbers_that_overflow_do_no_harm(scale):
     x, triangles = sheet(1.0, 3)
@@ -316,6 +327,7 @@ def test_numbers_that_overflow_do_no_harm(scale):
         ({"back": (2, 0, 0)}, "back of surface 0"),
         ({"values": [1.0, 2.0]}, "values of surface 0"),
         ({"values": [1.0, 2.0, np.inf]}, "values of surface 0"),
+        ({"values": ["a", "b", "c"]}, "values of surface 0"),
         ({"crease": 200.0}, "crease of surface 0"),
     ],
 )

@@ -16,12 +16,13 @@ from weft.errors import WeftError
 from weft.explain import keys_of, tables_in
 from weft.methods import METHODS, PARTS, Method
 from weft.models.fabrics import Fabric, fabric_names, load_fabric
+from weft.models.sheets import SHEETS
 from weft.parameters import check, parameter_table
 from weft.scene.files import gallery_names, load_scene
 from weft.scene.schema import Cloth, Collider, Grid, Pin, Scene
 
 README = Path(__file__).parents[2] / "README.md"
-TABLES = {".".join(home) or "scene": model for home, model in tables_in(Scene)}
+TABLES = {".".join(home) or "scene": model for home, model in tables_in(Scene)} | SHEETS
 CLOTH = {"grid": {"size": [1, 1], "vertices": [5, 5]}}
 
 

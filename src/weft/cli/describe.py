@@ -93,9 +93,10 @@ def _lookup(name: str) -> Description:
 def _tables() -> dict[str, type[BaseModel]]:
     """Every table of a scene file, by the key that holds it."""
     from weft.explain import tables_in
+    from weft.models.sheets import SHEETS
     from weft.scene.schema import Scene
 
-    return {home[-1] if home else "scene": model for home, model in tables_in(Scene)}
+    return {home[-1] if home else "scene": model for home, model in tables_in(Scene)} | dict(SHEETS)
 
 
 def _describe_part(name: str, kind: str, family: Family) -> Description:

@@ -276,7 +276,7 @@ def _dominant_axis(points: Floats) -> int:
 @kernel
 def _parts_at_vertex(points: Floats) -> bool:
     """Whether floating point proves that A and B, which share corner p, are apart elsewhere: along the direction from
-    A's free corners to B's, p lies strictly between them. Bounds as in `_separates`."""
+    A's free corners to B's, p lies strictly between them. Bounds as in `_separation_error`."""
     dx = (points[4, 0] - points[1, 0]) + (points[5, 0] - points[2, 0])
     dy = (points[4, 1] - points[1, 1]) + (points[5, 1] - points[2, 1])
     dz = (points[4, 2] - points[1, 2]) + (points[5, 2] - points[2, 2])

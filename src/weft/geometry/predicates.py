@@ -93,11 +93,7 @@ def filter_orient3d(points: Floats, a: int, b: int, c: int, d: int) -> int:
         dx * (abs(by_cz) + abs(bz_cy)) + dy * (abs(bz_cx) + abs(bx_cz)) + dz * (abs(bx_cy) + abs(by_cx))
     )  # p in the module's docstring
     error = ORIENT3D_ERROR * magnitude + UNDERFLOW_ERROR * (1.0 + dx + dy + dz)
-    if determinant > error:
-        return 1
-    if determinant < -error:
-        return -1
-    return 0
+    return _sure_sign(determinant, error)
 
 
 @kernel
@@ -108,11 +104,14 @@ def filter_orient2d(points: Floats, axis: int, a: int, b: int, c: int) -> int:
     right = (points[b, j] - points[a, j]) * (points[c, i] - points[a, i])
     determinant = left - right
     error = ORIENT2D_ERROR * (abs(left) + abs(right)) + UNDERFLOW_ERROR
-    if determinant > error:
+    return _sure_sign(determinant, error)
+
+
+@kernel
+def _sure_sign(value: float, error: float) -> int:
+    if value > error:
         return 1
-    if determinant < -error:
-        return -1
-    return 0
+    return -1 if value < -error else 0
 
 
 @kernel

@@ -6,12 +6,11 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from pydantic import ValidationError, model_validator
+from pydantic import model_validator
 
 from weft.errors import WeftError, nearest
-from weft.explain import explain
 from weft.models.sheets import SHEETS
-from weft.parameters import Parameters, check, quantity
+from weft.parameters import Parameters, check, check_inside, quantity
 
 
 class Fabric(Parameters):
@@ -57,10 +56,7 @@ class Fabric(Parameters):
         for kind, sheet in SHEETS.items():
             if isinstance(values, dict) and kind in values:
                 own = {key: value for key, value in values.items() if key != kind}
-                try:
-                    return sheet.model_validate(values[kind]).fabric() | own
-                except ValidationError as error:
-                    raise ValueError(f"{kind}: {explain(error, sheet)}") from None
+                return check_inside(sheet, values[kind], kind).fabric() | own
         return values
 
 

@@ -29,17 +29,25 @@ FAST_LOAD = 100.0 * GRAM_FORCE / 1e-2  # [N/m]
 
 
 class KesSheet(Parameters):
-    """A KES-F sheet, by its own symbols and in its own units."""
+    """A KES-F sheet, by its own symbols and in its own units.
 
-    weight: float = quantity("W, mass per area", unit="mg/cm2", gt=0)
-    thickness: float = quantity("T0, thickness at 0.5 gf/cm2", unit="mm", gt=0)
-    emt_warp: float = quantity("EMT, extension at 500 gf/cm, along the warp", unit="%", gt=0)
-    emt_weft: float = quantity("the same along the weft", unit="%", gt=0)
+    [[cloth]]
+    grid = { size = [1, 1], vertices = [51, 51] }
+
+    [cloth.fabric]
+    kes = { weight = 12, thickness = 0.4, emt_warp = 4, emt_weft = 8, g = 0.7, b_warp = 0.08, b_weft = 0.05 }
+    friction = 0.3
+    """
+
+    weight: float = quantity("W, mass per area", unit="mg/cm2", gt=0, le=1000)
+    thickness: float = quantity("T0, thickness at 0.5 gf/cm2", unit="mm", gt=0, le=1000)
+    emt_warp: float = quantity("EMT, extension at 500 gf/cm, along the warp", unit="%", gt=0, le=1000)
+    emt_weft: float = quantity("the same along the weft", unit="%", gt=0, le=1000)
     lt_warp: float = quantity("LT, linearity, along the warp", default=1.0, gt=0, le=2)
     lt_weft: float = quantity("the same along the weft", default=1.0, gt=0, le=2)
-    g: float = quantity("G, shear stiffness, mean of both directions", unit="gf/(cm deg)", ge=0)
-    b_warp: float = quantity("B, bending rigidity, along the warp", unit="gf cm2/cm", ge=0)
-    b_weft: float = quantity("the same along the weft", unit="gf cm2/cm", ge=0)
+    g: float = quantity("G, shear stiffness, mean of both directions", unit="gf/(cm deg)", ge=0, le=1e5)
+    b_warp: float = quantity("B, bending rigidity, along the warp", unit="gf cm2/cm", ge=0, le=1e4)
+    b_weft: float = quantity("the same along the weft", unit="gf cm2/cm", ge=0, le=1e4)
 
     def fabric(self) -> dict[str, Any]:
         """The keys of a fabric that follow."""
@@ -56,15 +64,23 @@ class KesSheet(Parameters):
 
 
 class FastSheet(Parameters):
-    """A FAST sheet, by its own symbols and in its own units."""
+    """A FAST sheet, by its own symbols and in its own units.
 
-    weight: float = quantity("W, mass per area", unit="g/m2", gt=0)
-    thickness: float = quantity("T2, thickness at 2 gf/cm2", unit="mm", gt=0)
-    e100_warp: float = quantity("E100-1, extension at 100 gf/cm, along the warp", unit="%", gt=0)
-    e100_weft: float = quantity("E100-2, along the weft", unit="%", gt=0)
-    eb5: float = quantity("EB5, extension at 5 gf/cm on the bias", unit="%", gt=0)
-    c_warp: float = quantity("C-1, bending length along the warp", unit="mm", gt=0)
-    c_weft: float = quantity("C-2, along the weft", unit="mm", gt=0)
+    [[cloth]]
+    grid = { size = [1, 1], vertices = [51, 51] }
+
+    [cloth.fabric]
+    fast = { weight = 150, thickness = 0.4, e100_warp = 1, e100_weft = 2, eb5 = 3, c_warp = 18, c_weft = 16 }
+    friction = 0.3
+    """
+
+    weight: float = quantity("W, mass per area", unit="g/m2", gt=0, le=10000)
+    thickness: float = quantity("T2, thickness at 2 gf/cm2", unit="mm", gt=0, le=1000)
+    e100_warp: float = quantity("E100-1, extension at 100 gf/cm, along the warp", unit="%", gt=0, le=1000)
+    e100_weft: float = quantity("E100-2, along the weft", unit="%", gt=0, le=1000)
+    eb5: float = quantity("EB5, extension at 5 gf/cm on the bias", unit="%", gt=0, le=1000)
+    c_warp: float = quantity("C-1, bending length along the warp", unit="mm", gt=0, le=1000)
+    c_weft: float = quantity("C-2, along the weft", unit="mm", gt=0, le=1000)
 
     def fabric(self) -> dict[str, Any]:
         """The keys of a fabric that follow."""

@@ -1,10 +1,6 @@
 """What a picture contains, and how it is drawn: plain arrays in, `(height, width, 3)` bytes out.
 
-framing = Framing(size)
-framing.include(positions)                       # of every frame
-camera = framing.camera()
-front, back = cloth_colours(0)
-image = draw([Surface(positions, triangles, front, back)], camera, size, ground_height=0.0)
+See the package's own page for an example.
 """
 
 from __future__ import annotations
@@ -172,30 +168,38 @@ def key_direction(camera: Camera) -> Floats:
 
 def _scale_of(surfaces: Sequence[Surface], heat: HeatScale | None) -> HeatScale | None:
     """The scale asked for, or from the smallest to the largest value; None where no surface has values."""
-    values = [np.ravel(np.asarray(surface.values, np.float64)) for surface in surfaces if surface.values is not None]
-    joined = np.concatenate([*values, np.zeros(0)])
+    values = [_values_of(surface, index) for index, surface in enumerate(surfaces) if surface.values is not None]
     if not values:
         return None
     if heat is None:
-        finite = joined[np.isfinite(joined)]
-        return HeatScale(float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf)))
+        joined = np.concatenate([each.ravel() for each in values])
+        return HeatScale(float(joined.min(initial=np.inf)), float(joined.max(initial=-np.inf)))
     if not heat.low < heat.high:
         raise WeftError(f"heat scale: expected low < high, got {heat.low:g} and {heat.high:g}")
     return heat
+
+
+def _values_of(surface: Surface, index: int) -> Floats:
+    """The values of a surface, as finite numbers."""
+    try:
+        values = np.asarray(surface.values, np.float64)
+    except (TypeError, ValueError):
+        raise WeftError(f"values of surface {index}: expected numbers") from None
+    if not np.isfinite(values).all():
+        raise WeftError(f"values of surface {index}: number {int(np.argmin(np.isfinite(values)))} is NaN or infinite")
+    return values
 
 
 def _heat_at_corners(surface: Surface, index: int, triangles: Ints, n_vertices: int, scale: HeatScale | None) -> Floats:
     """`(m, 3)` values from 0 to 1; 0 where the surface has none."""
     if scale is None or surface.values is None:
         return np.zeros((len(triangles), 3))
-    name = f"values of surface {index}"
-    values = np.asarray(surface.values, np.float64)
+    values = _values_of(surface, index)
     if values.shape not in ((n_vertices,), (len(triangles),)):
         raise WeftError(
-            f"{name}: expected {n_vertices} (by vertex) or {len(triangles)} (by triangle), got shape {values.shape}"
+            f"values of surface {index}: expected {n_vertices} (by vertex) or {len(triangles)} (by triangle), "
+            f"got shape {values.shape}"
         )
-    if not np.isfinite(values).all():
-        raise WeftError(f"{name}: number {int(np.argmin(np.isfinite(values)))} is NaN or infinite")
     share = (values - scale.low) / (scale.high - scale.low) if scale.high > scale.low else np.zeros_like(values)
     return share[triangles] if len(values) == n_vertices else np.repeat(share[:, None], 3, axis=1)
 
@@ -317,7 +321,7 @@ def _sky_on_floor(height: float, used: Floats, sky: Sky) -> tuple[Floats, float,
     # The grid ends where little is hidden; let that little fade, so that no edge shows.
     edge = np.minimum(1.0, 8.0 * np.minimum(steps, steps[::-1]) / steps[-1])
     light = _blur(_blur(light).T).T
-    return corner, cell, 1.0 - (1.0 - light) * edge[:, None] * edge[None, :]
+    return corner, cell, np.ascontiguousarray(1.0 - (1.0 - light) * edge[:, None] * edge[None, :])
 
 
 def _blur(rows: Floats) -> Floats:

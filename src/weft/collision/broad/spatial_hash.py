@@ -258,7 +258,7 @@ class SpatialHashParameters(Parameters):
         "complete: triangles in every cube they touch; nodes: as published, misses pairs", default="complete"
     )
     cube_size: float | None = quantity(
-        "edge of a cube; by default from the mean edge and the motion, eq. 21", default=None, unit="m", gt=0
+        "edge of a cube; by default from the mean edge and the motion, eq. 21", default=None, unit="m", gt=0, le=1e4
     )
 
 
