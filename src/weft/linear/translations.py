@@ -30,21 +30,18 @@ class Translations:
         """Shift pieces in `x_inout` until the free part of `residual_inout` = A x - b, updated too, has no net sum."""
         springs = constraints.springs
         n_groups, group = self._groups(springs)
-
-        def sums(rows: Floats) -> Floats:
-            return np.bincount(group, rows.sum(axis=1), minlength=n_groups).astype(np.float64)
-
         shifts = np.ascontiguousarray(constraints.filters.transpose(2, 0, 1))
         products = np.empty_like(shifts)
         zero = np.zeros_like(x_inout)
         for shift, product in zip(shifts, products, strict=True):
             update_residual(matrix, springs, shift, zero, product)
-        gram = np.stack([[sums(shift * product) for product in products] for shift in shifts])
-        net = np.stack([sums(shift * residual_inout) for shift in shifts])
-        if not (np.isfinite(gram).all() and np.isfinite(net).all()):
+        terms = np.einsum("inc,jnc->ijn", shifts, np.concatenate([products, residual_inout[None]]))
+        sums = [np.bincount(group, row, minlength=n_groups) for row in terms.reshape(12, -1)]
+        net = np.stack(sums).reshape(3, 4, n_groups).transpose(2, 0, 1)
+        if not np.isfinite(net).all():
             return  # an explosion, for the simulation to name
-        inverse = np.linalg.pinv(gram.transpose(2, 0, 1), rcond=1e-12, hermitian=True)  # 0 where nothing is free
-        size = np.einsum("kij,jk->ki", inverse, net)[group]
+        inverse = np.linalg.pinv(net[:, :, :3], rcond=1e-12, hermitian=True)  # 0 where nothing is free
+        size = np.einsum("kij,kj->ki", inverse, net[:, :, 3])[group]
         x_inout -= np.einsum("ni,inc->nc", size, shifts)
         residual_inout -= np.einsum("ni,inc->nc", size, products)
 
