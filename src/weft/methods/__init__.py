@@ -14,8 +14,9 @@ from weft.errors import WeftError, nearest
 from weft.integrators import INTEGRATORS
 from weft.models import MODELS
 from weft.parameters import Parameters, quantity
+from weft.strain import STRAIN_LIMITS
 
-PARTS = {"model": MODELS, "integrator": INTEGRATORS, "response": RESPONSES}
+PARTS = {"model": MODELS, "integrator": INTEGRATORS, "response": RESPONSES, "strain": STRAIN_LIMITS}
 
 Part = str | dict[str, Any]
 
@@ -27,6 +28,7 @@ class Method(Parameters):
     model: Part = quantity("cloth model", default="mass_spring")
     integrator: Part = quantity("time integrator", default="implicit_euler")
     response: Part = quantity("what is done about contacts", default="contact_filter")
+    strain: Part = quantity("limit of the strain of springs", default="none")
     steps_per_frame: int = quantity("steps in one frame", default=2, ge=1, le=100000)
 
 

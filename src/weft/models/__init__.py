@@ -38,4 +38,4 @@ class Model(Protocol):
         """
 
 
-MODELS = Family("model", __name__, {"mass_spring": "MassSpring"})
+MODELS = Family("model", __name__, {"mass_spring": "MassSpring", "responsive": "Responsive"})

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from weft.render.animation import is_animation, write_animation, write_picture
+from weft.render.camera import Camera, Framing
+from weft.render.colours import body_colour, cloth_colours
+from weft.render.picture import BODY_CREASE, HeatScale, Surface, draw
 
 from weft.arrays import Bytes, Floats
 from weft.bodies import Body
 from weft.bodies.shapes import Plane
 from weft.errors import WeftError
 from weft.geometry.topology import build_topology
-from weft.render.animation import is_animation, write_animation, write_picture
-from weft.render.camera import Camera, Framing
-from weft.render.colours import body_colour, cloth_colours
-from weft.render.picture import BODY_CREASE, HeatScale, Surface, draw
 from weft.scene.build import build_bodies, build_world
 from weft.simulation.recording import Recording
 

@@ -230,7 +230,9 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
 def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
     try:
         with np.load(path) as data:
-            state = State(data["positions"], data["velocities"], data["impulses"], int(data["step"]))
+            state = State(
+                *(data[name] for name in ("positions", "velocities", "impulses", "memory")), int(data["step"])
+            )
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None

@@ -13,15 +13,16 @@ from weft.bodies import find_contacts
 from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.topology import build_topology
-from weft.integrators import Dynamics
+from weft.integrators import Start, check_fit
 from weft.jit import threads_for
 from weft.methods import PARTS, part_choice
-from weft.models.air import add_air_forces
 from weft.parameters import check
 from weft.scene.build import World, build_world
 from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
+from weft.simulation.system import ClothSystem
+from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change
 
@@ -36,6 +37,8 @@ class State:
     """(n, 3) float64 [m/s]"""
     impulses: Floats
     """(n, 3) float64 [N s] that contacts exerted in the last step: friction starts from them"""
+    memory: Floats
+    """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
     step: int = 0
     """steps done since time 0"""
 
@@ -64,36 +67,49 @@ class Simulation:
         self.steps_per_frame = scene.steps_per_frame or scene.parts.steps_per_frame
         self.dt = 1.0 / (scene.fps * self.steps_per_frame)
         self.clock = StageClock()
-        self.state = state or State(
-            self.world.positions.copy(), self.world.velocities.copy(), np.zeros_like(self.world.positions)
-        )
+        x = self.world.positions
+        self.state = state or State(x.copy(), self.world.velocities.copy(), np.zeros_like(x), np.zeros((0, *x.shape)))
         self.n_contacts = 0
         self._build_parts()
 
     def _build_parts(self) -> None:
         world = self.world
         n = len(world.positions)
+        names: dict[str, str] = {}
         classes: dict[str, Any] = {}
         parameters: dict[str, Any] = {}
         for kind, family in PARTS.items():
-            name, values = part_choice(getattr(self.scene.parts, kind), kind)
-            classes[kind] = family.load(name)
-            parameters[kind] = check(classes[kind].Parameters, values, f"method.{kind} ({name})")
-        self.models = [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
-        pairs = [model.pairs + np.int32(piece.first) for model, piece in zip(self.models, world.pieces, strict=True)]
-        self.pairs: Ints = np.ascontiguousarray(np.concatenate(pairs), np.int32)
-        self.integrator = classes["integrator"](self.pairs, n, parameters["integrator"])
-        self.response = classes["response"](parameters["response"])
+            names[kind], values = part_choice(getattr(self.scene.parts, kind), kind)
+            classes[kind] = family.load(names[kind])
+            parameters[kind] = check(classes[kind].Parameters, values, f"method.{kind} ({names[kind]})")
+        kinds = ("integrator", "model", "response")
+        check_fit(*(item for kind in kinds for item in (names[kind], classes[kind])))
+        models = [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
         self.topology = build_topology(world.triangles, n)
+        self.system = self._build_system(models)
+        self.integrator = classes["integrator"](self.system.pairs, n, parameters["integrator"])
+        self.response = classes["response"](parameters["response"])
+        self.springs = self._build_springs(parameters["strain"].diagonals)
+        self.strain = classes["strain"](self.springs, parameters["strain"])
+        self.over_limit = 0.0
         rest = np.concatenate([piece.mesh.positions for piece in world.pieces])
         self.rest_lengths = _edge_lengths(rest, self.topology.edges)
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
         self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
-        air = self.scene.wind.density
-        self._half_density_drag = np.repeat([0.5 * air * piece.fabric.drag for piece in world.pieces], counts)
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
-        self._stiffness, self._damping = np.zeros((len(self.pairs), 3, 3)), np.zeros((len(self.pairs), 3, 3))
+
+    def _build_system(self, models: list[Any]) -> ClothSystem:
+        pieces, wind = self.world.pieces, self.scene.wind
+        counts = [piece.mesh.n_vertices for piece in pieces]
+        drag = np.repeat([0.5 * wind.density * piece.fabric.drag for piece in pieces], counts)
+        owned = [piece.vertices for piece in pieces]
+        return ClothSystem(models, owned, self.world.masses, np.array(self.scene.gravity), self.topology, wind, drag)
+
+    def _build_springs(self, diagonals: bool) -> Springs:
+        each = [build_springs(piece.mesh, diagonals) for piece in self.world.pieces]
+        pairs = [s.pairs + np.int32(piece.first) for s, piece in zip(each, self.world.pieces, strict=True)]
+        return Springs(np.concatenate(pairs), np.concatenate([s.lengths for s in each]))
 
     @property
     def time(self) -> float:
@@ -122,7 +138,8 @@ class Simulation:
         """Advance by one time step."""
         x, v, dt = self.state.positions, self.state.velocities, self.dt
         with self.clock("forces"):
-            self.integrator.begin(self._dynamics(x, v), v, dt)
+            self.system.time = self.time
+            self.integrator.begin(self.system, Start(x, v, self.state.memory), dt)
         with self.clock("contacts"):
             falling = v + dt * np.array(self.scene.gravity)
             contacts = self._contacts(x, x + dt * falling)
@@ -134,26 +151,10 @@ class Simulation:
                 again = self.response.update(self._contacts(x, x + dt * (v + dv)), dv, impulses)
             if not again:
                 break
-        with self.clock("contacts"):
-            self.state = self._moved(x, v + dv, impulses)
+        self.state = self._moved(x + dt * (v + dv), impulses)
         self.n_contacts = self.response.n_contacts()
         if not np.isfinite(self.state.positions).all():
             raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
-
-    def _dynamics(self, x: Floats, v: Floats) -> Dynamics:
-        """Forces and their derivatives of all cloths, gravity and air."""
-        forces = self.world.masses[:, None] * np.array(self.scene.gravity)
-        extra = np.zeros((len(x), 3, 3))
-        first = 0
-        for model, piece in zip(self.models, self.world.pieces, strict=True):
-            own, blocks = piece.vertices, slice(first, first + len(model.pairs))
-            model.add_forces(x[own], v[own], forces[own])
-            model.update_jacobians(x[own], v[own], self._stiffness[blocks], self._damping[blocks])
-            first += len(model.pairs)
-        t = self.topology
-        wind = self.scene.wind.at(self.time)
-        add_air_forces(x, v, wind, t.triangles, *t.vertex_triangles, self._half_density_drag, forces, extra)
-        return Dynamics(self.world.masses, forces, self.pairs, self._stiffness, self._damping, extra)
 
     def _contacts(self, x_t0: Floats, x_t1: Floats) -> PlaneContacts:
         return find_contacts(
@@ -164,25 +165,32 @@ class Simulation:
         targets = [group.positions(self.time + self.dt) for group in self.world.pins]
         return (np.concatenate(targets) - x[self.pinned]) / self.dt if targets else np.zeros((0, 3))
 
-    def _moved(self, x: Floats, v_new: Floats, impulses: Floats) -> State:
-        """The state at the end of the step; what the solves left inside a body is put on its surface."""
-        x_new = x + self.dt * v_new
-        free = np.ones(len(x), bool)
+    def _moved(self, x_new: Floats, impulses: Floats) -> State:
+        """The state at the end of the step, its strain limited and what is left inside a body put on its surface."""
+        v_end, memory = self.integrator.end()
+        v_new = v_end.copy()
+        with self.clock("strain"):
+            report = self.strain.apply(self.world.masses, self.pinned, self.dt, x_new, v_new)
+            self.over_limit = report.over_after
+        with self.clock("contacts"):
+            self._push_out(x_new, v_new)
+        # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
+        return State(x_new, v_new, impulses, memory + (v_new - v_end), self.state.step + 1)
+
+    def _push_out(self, x_inout: Floats, v_inout: Floats) -> None:
+        free = np.ones(len(x_inout), bool)
         free[self.pinned] = False
         for body in self.world.bodies:
-            d, normals = body.distances(x_new, self.time + self.dt)
+            d, normals = body.distances(x_inout, self.time + self.dt)
             short = np.where(free, np.maximum(self.clearance - d, 0.0), 0.0)
             deep = short > 1e-3 * self.clearance
-            x_new[deep] += short[deep, None] * normals[deep]
-            into = np.minimum((v_new[deep] * normals[deep]).sum(axis=1), 0.0)
-            v_new[deep] -= into[:, None] * normals[deep]
-        return State(x_new, v_new, impulses, self.state.step + 1)
+            x_inout[deep] += short[deep, None] * normals[deep]
+            into = np.minimum((v_inout[deep] * normals[deep]).sum(axis=1), 0.0)
+            v_inout[deep] -= into[:, None] * normals[deep]
 
     def energy(self) -> float:
         """Kinetic, elastic and gravitational energy [J]."""
-        x, v, m = self.state.positions, self.state.velocities, self.world.masses
-        elastic = sum(model.energy(x[p.vertices]) for model, p in zip(self.models, self.world.pieces, strict=True))
-        return float(0.5 * m @ (v**2).sum(axis=1) - m @ (x @ np.array(self.scene.gravity)) + elastic)
+        return self.system.energy(self.state.positions, self.state.velocities)
 
     def stretch(self) -> Floats:
         """Strain of every edge: its length over its length at rest, minus 1."""
