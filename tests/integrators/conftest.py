@@ -19,36 +19,34 @@ class Springs:
         self.k, self.lengths, self.damping = np.array(k, float), np.array(lengths, float), damping
         self.force = force
         self.time = 0.0
-        self.evaluations = 0
 
     def _parts(self, x):
         e = x[self.pairs[:, 1]] - x[self.pairs[:, 0]]
-        l = np.linalg.norm(e, axis=1)
-        return l, e / l[:, None]
+        length = np.linalg.norm(e, axis=1)
+        return length, e / length[:, None]
 
     def forces(self, x, v, elapsed):
-        self.evaluations += 1
-        l, n = self._parts(x)
+        length, n = self._parts(x)
         rate = ((v[self.pairs[:, 1]] - v[self.pairs[:, 0]]) * n).sum(axis=1)
-        pull = (self.k * (l - self.lengths) + self.damping * rate)[:, None] * n
+        pull = (self.k * (length - self.lengths) + self.damping * rate)[:, None] * n
         f = self.masses[:, None] * self.force(self.time + elapsed)
         np.add.at(f, self.pairs[:, 0], pull)
         np.add.at(f, self.pairs[:, 1], -pull)
         return f
 
     def dynamics(self, x, v, elapsed):
-        l, n = self._parts(x)
+        length, n = self._parts(x)
         nn = n[:, :, None] * n[:, None, :]
-        across = np.maximum(0.0, 1.0 - self.lengths / l)[:, None, None]
+        across = np.maximum(0.0, 1.0 - self.lengths / length)[:, None, None]
         k = -self.k[:, None, None] * (nn + across * (np.eye(3) - nn))
         d = -self.damping * nn
         extra = np.zeros((len(x), 3, 3))
         return Dynamics(self.masses, self.forces(x, v, elapsed), self.pairs, k, d, extra)
 
     def energy(self, x, v):
-        l, _ = self._parts(x)
+        length, _ = self._parts(x)
         kinetic = 0.5 * (self.masses[:, None] * v**2).sum()
-        return kinetic + 0.5 * (self.k * (l - self.lengths) ** 2).sum()
+        return kinetic + 0.5 * (self.k * (length - self.lengths) ** 2).sum()
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ v' = (3 u - u_p) / 2, and with u = v + dv, K = -df/dx, D = -df/dv and forces lin
     (M + h D + h^2 K) dv = 4/9 (dt f - dt^2 K v - M (v / 4 - 3/4 u_p + v_p / 2)),    h = 2/3 dt.
 
 Second order, A-stable and L-stable, and it damps slow motion far less than implicit Euler does. The first step is
-one of implicit Euler. Linearised, it is of first order in what models leave out of their derivatives (compressed springs,
-dampers that turn with the cloth); `solver = "newton"` is of second order in all.
+one of implicit Euler. Linearised, it is of first order in what models leave out of their derivatives (compressed
+springs, dampers that turn with the cloth); `solver = "newton"` is of second order in all.
 
 What a contact or a pin does is not smooth, and extrapolating across it would make cloth bounce off the table: in
 constrained directions v' = u, and the history is the one of a steady motion.

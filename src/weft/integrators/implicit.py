@@ -9,11 +9,11 @@ implicit Euler. With K = -df/dx and D = -df/dv at (x, w) its linearisation is, h
 
     s (M + h D + h^2 K) dv = dt (f - dt K v) - past.
 
-Newton's method goes on until the residual r, as the velocity M^-1 r of the worst vertex, is below `newton_tolerance`.
-Models drop what is indefinite in K, so a full step p may go too far. Damping and air have no potential, so the line
-search uses forces alone: along p the slope of the energy of the step is p . r, the trapezoid of its values at both
-ends stands for the decrease (it is exact where the energy is quadratic), and the step is halved until that is a tenth of
-what the first slope promises.
+Newton's method goes on until the residual r, divided by the diagonal of the matrix, is below `newton_tolerance`: the
+change of velocity that the worst vertex still misses. Models drop what is indefinite in K, so a full step p may go too
+far. Damping and air have no potential, so the line search uses forces alone: along p the slope of the energy of the
+step is p . r, the trapezoid of its values at both ends stands for the decrease (it is exact where the energy is
+quadratic), and the step is halved until that is a tenth of what the first slope promises.
 """
 
 from __future__ import annotations

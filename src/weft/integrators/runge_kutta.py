@@ -8,8 +8,9 @@ moves at the prescribed velocity throughout the step. Friction, which may be sti
 implicitly.
 
 `rk4` is stable while |z| dt < 2.61 for every eigenvalue z in the left half plane (the nearest point of the boundary
-of its stability region, at 122 degrees from the positive real axis; on the imaginary axis it is 2.83): longer steps are refused. `dormand_prince` keeps the estimated
-error of each inner step, of positions and of velocities times dt, below `tolerance`.
+of its stability region, at 122 degrees from the positive real axis; on the imaginary axis it is 2.83): longer steps
+are refused. `dormand_prince` keeps the estimated error of each inner step, of positions and of velocities times dt,
+below `tolerance`.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class RungeKutta:
     def _advance(
         self, tableau: Tableau, x: Floats, v: Floats, elapsed: float, h: float, filters: Floats
     ) -> tuple[Floats, Floats, Floats, float]:
-        """Positions, velocities, momentum (n, 3) [N s] given by all forces, and error [m] after one step of length h."""
+        """Positions, velocities, momentum (n, 3) [N s] from all forces, and error [m] after one step of length h."""
         inv_masses = 1.0 / self._system.masses[:, None]
         stages = np.empty((3, len(tableau.b), *x.shape))  # velocities, accelerations, forces
         for s, row in enumerate(tableau.a):

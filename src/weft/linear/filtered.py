@@ -41,7 +41,7 @@ class FilteredSystem:
         self, right: Floats, constraints: Constraints, guess: Floats, tolerance: float, max_iterations: int
     ) -> Floats:
         """Solve A dv = `right` for the free part of dv; the prescribed part is `constraints.change`."""
-        dv = constraints.change + np.einsum("nij,nj->ni", constraints.filters, guess)
+        dv: Floats = constraints.change + np.einsum("nij,nj->ni", constraints.filters, guess)
         iterations, _ = solve_filtered(
             self.matrix, right, constraints.filters, tolerance, max_iterations, self._work, dv
         )

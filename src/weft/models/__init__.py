@@ -38,4 +38,13 @@ class Model(Protocol):
         """
 
 
-MODELS = Family("model", __name__, {"mass_spring": "MassSpring", "responsive": "Responsive"})
+MODELS = Family(
+    "model",
+    __name__,
+    {
+        "mass_spring": "MassSpring",
+        "responsive": "Responsive",
+        "elastic_surface": "ElasticSurface",
+        "particle_network": "ParticleNetwork",
+    },
+)

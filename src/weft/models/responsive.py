@@ -26,11 +26,12 @@ Why attempts at this model shrink and explode, and what is done here. The first 
     0.02 %, and energy grows. The matrix must know what the connection will meet: its k n n^T stays in the matrix while
     it is slack, and only the force is cut off. Since k bounds the slope from above, a step is stable; the price is that
     opening and closing of slack connections is resisted within a step, as by a damper dt k.
-(2) The paper sets the slope c of the ramp to that of type 1. The load then builds up within a thousandth of a per cent of
-    shortening; steps jump over it in either direction and shake the cloth. Here it builds up over `ramp` of the length,
-    which costs bending stiffness only at folds below about 2 sqrt(6 ramp), 0.15 rad.
-(3) Sign: T is negative. Taken as a size, or given to the other end, type 2 connections pull. Nothing else resists compression, so
-    the cloth draws together wherever its weight does not hold it out: a hung cloth shrinks at its free lower edge.
+(2) The paper sets the slope c of the ramp to that of type 1. The load then builds up within a thousandth of a per
+    cent of shortening; steps jump over it in either direction and shake the cloth. Here it builds up over `ramp` of
+    the length, which costs bending stiffness only at folds below about 2 sqrt(6 ramp), 0.15 rad.
+(3) Sign: T is negative. Taken as a size, or given to the other end, type 2 connections pull. Nothing else resists
+    compression, so the cloth draws together wherever its weight does not hold it out: a hung cloth shrinks at its
+    free lower edge.
 (4) The full derivative has a transverse part T / d (I - n n^T), negative here. With it the matrix of a step longer
     than sqrt(m d / |T|) is indefinite and conjugate gradients break down. The force keeps it, so that the
     cloth buckles; the matrix does not.
@@ -111,7 +112,7 @@ class Responsive:
         self._ramp_shortening, self._ramp_energy = self._meet_ramp()
 
     def _meet_ramp(self) -> tuple[Floats, Floats]:
-        """How far type 2 shortens until the ramp meets the arc [m], and the energy to be added to the arc's from there on."""
+        """How far type 2 shortens until the ramp meets the arc [m], and what the arc's energy lacks from there on."""
         k, c, length = self._bending, self._ramp, self._lengths[self._n_type_1 :]
         shortening = np.zeros(len(k))
         for _ in range(30):  # a contraction: the arc's slope is a small share of the ramp's

@@ -1,8 +1,8 @@
 """Strain limits: no spring of the cloth ends a step longer than it may be.
 
 A limit moves the ends of springs after the step is solved. What it adds to a position, divided by the step, it adds
-to the velocity: state and motion stay one. A method that moves positions alone (as Provot's is usually read) leaves velocities
-that stretch the cloth again at the next step, and any impulse computed from them explodes.
+to the velocity: state and motion stay one. A method that moves positions alone (as Provot's is usually read) leaves
+velocities that stretch the cloth again at the next step, and whatever computes impulses from them explodes.
 
 Springs are the edges of the mesh; on a grid those along u and v and, where asked for, both diagonals of each quad.
 """
@@ -18,7 +18,7 @@ from weft.geometry.mesh import Mesh
 from weft.parameters import Parameters, quantity
 from weft.registry import Family
 
-ROUNDING = 1e-9  # a spring at its limit is not beyond it
+TOLERANCE = 1e-4  # of strain: with a limit of 10 %, a spring at 10.01 % is at its limit, not beyond it
 
 
 class StrainReport(NamedTuple):
@@ -89,4 +89,4 @@ def share_over(x: Floats, springs: Springs, limit: float, compression: bool) -> 
     """The share of springs whose strain is beyond `limit`, in compression too where asked for."""
     strain = spring_lengths(x, springs.pairs) / springs.lengths - 1.0
     over = np.abs(strain) if compression else strain
-    return float((over > limit + ROUNDING).mean()) if len(over) else 0.0
+    return float((over > limit + TOLERANCE).mean()) if len(over) else 0.0

@@ -2,8 +2,8 @@
 
 X. Provot, "Deformation constraints in a mass-spring model to describe rigid cloth behavior", Graphics Interface 1995,
 section 5. Springs are taken in turn. Of one that is longer than (1 + limit) times its length at rest, both ends move
-half the excess towards each other; where one is pinned the other takes all of it; where both are, none. Provot makes one pass;
-more passes carry corrections further.
+half the excess towards each other; where one is pinned the other takes all of it; where both are, none. Provot makes
+one pass; more passes carry corrections further.
 
 Ends share alike whatever their masses, so momentum is not conserved at the border of a cloth, whose vertices are
 lighter (`velocity_limit` conserves it).

@@ -7,7 +7,7 @@ import numpy as np
 from weft.arrays import Floats, Ints
 from weft.jit import kernel
 from weft.parameters import quantity
-from weft.strain import ROUNDING, Springs, StrainLimitParameters, StrainReport, share_over
+from weft.strain import TOLERANCE, Springs, StrainLimitParameters, StrainReport, share_over
 
 
 class SweptLimitParameters(StrainLimitParameters):
@@ -71,7 +71,7 @@ def sweep_in_order(
             )
             length = np.sqrt(dx * dx + dy * dy + dz * dz)
             excess = length - min(max(length, shortest[s]), longest[s])
-            if length == 0.0 or abs(excess) <= 0.5 * ROUNDING * longest[s]:
+            if length == 0.0 or abs(excess) <= 0.5 * TOLERANCE * longest[s]:
                 continue
             moved = True
             toward = excess / (length * both)

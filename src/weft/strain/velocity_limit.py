@@ -1,15 +1,15 @@
 """Bridson's strain limit: impulses along springs that would end the step too long or too short.
 
 R. Bridson, R. Fedkiw, J. Anderson, "Robust treatment of collisions, contact and friction for cloth animation",
-SIGGRAPH 2002, section 4.1. The velocities are corrected, and positions follow: an impulse along a spring, equal and opposite at its
-ends, makes its length at the end of the step the allowed one. Each end moves in inverse proportion to its mass, so
-the momentum of free cloth is conserved, and its angular momentum about the positions at the end of the step, along
-whose springs the impulses act. A pinned vertex counts as infinitely heavy.
+SIGGRAPH 2002, section 4.1. The velocities are corrected, and positions follow: an impulse along a spring, equal and
+opposite at its ends, makes its length at the end of the step the allowed one. Each end moves in inverse proportion to
+its mass, so the momentum of free cloth is conserved, and to first order its angular momentum. A pinned vertex counts
+as infinitely heavy.
 
 Two ways to sweep: `gauss_seidel` takes springs in turn and sees each correction at once; `jacobi` computes all
 impulses from the same positions, as the paper proposes. Summed as they are, Jacobi's impulses overshoot where several
-springs meet and the cloth blows up. Each is therefore divided by the larger number of overlong springs that meet at one of its
-ends, the same for both ends, which keeps the sum of impulses zero.
+springs meet and the cloth blows up. Each is therefore divided by the larger number of such springs that meet at one
+of its ends, the same for both ends, which keeps the sum of impulses zero.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from weft.arrays import Floats
 from weft.parameters import quantity
-from weft.strain import ROUNDING, Springs, spring_lengths
+from weft.strain import TOLERANCE, Springs, spring_lengths
 from weft.strain.sweeps import SweptLimit, SweptLimitParameters
 
 
@@ -55,7 +55,7 @@ class VelocityLimit(SweptLimit):
         for sweep in range(self.parameters.max_sweeps):
             length = spring_lengths(x_inout, pairs)
             excess = length - np.clip(length, self._shortest, self._longest)
-            wrong = (np.abs(excess) > 0.5 * ROUNDING * self._longest) & (both > 0.0) & (length > 0.0)
+            wrong = (np.abs(excess) > 0.5 * TOLERANCE * self._longest) & (both > 0.0) & (length > 0.0)
             if not wrong.any():
                 return sweep
             ends = pairs[wrong]
