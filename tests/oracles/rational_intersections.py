@@ -34,10 +34,7 @@ def intersections(
     positions: np.ndarray, triangles: np.ndarray, other_positions: np.ndarray, other_triangles: np.ndarray
 ) -> list[tuple[int, int]]:
     """All pairs of a triangle and one of another mesh that intersect, by trying all of them."""
-    corners, others = (
-        [np.asarray(positions)[t] for t in triangles],
-        [np.asarray(other_positions)[t] for t in other_triangles],
-    )
+    corners, others = [np.asarray(positions)[t] for t in triangles], [np.asarray(other_positions)[t] for t in other_triangles]
     return [
         (i, j)
         for i, j in product(range(len(corners)), range(len(others)))

@@ -51,7 +51,7 @@ def hang(strain, integrator="implicit_euler"):
               "bending_weft": 1e-6, "thickness": 0.0005}  # fmt: skip
     grid = {"size": [0.5, 0.5], "vertices": [11, 11], "plane": "xz", "center": [0, 0, 1]}
     scene = Scene(
-        name="hang", duration=1.5, fps=10, steps_per_frame=12,
+        name="hang", duration=1.0, fps=10, steps_per_frame=12,
         method={"integrator": integrator, "strain": strain},
         cloth=[{"grid": grid, "fabric": fabric, "pins": [{"vertices": [10, 120]}]}],
         collider=[{"plane": {"normal": [0, 0, 1]}}],

@@ -38,9 +38,16 @@ METHODS = {
         steps_per_frame=2,
     ),
     "provot1995": Method(
-        description="Provot's explicit mass-spring cloth (Graphics Interface 1995): small steps, simple and slow",
+        description="Provot's explicit mass-spring cloth with limited strain (Graphics Interface 1995): small steps",
         integrator="symplectic_euler",
+        strain="position_limit",
         steps_per_frame=100,
+    ),
+    "choi2002": Method(
+        description="Choi and Ko's responsive cloth (SIGGRAPH 2002): it buckles instead of shortening, with BDF2",
+        model="responsive",
+        integrator="bdf2",
+        steps_per_frame=2,
     ),
 }
 
