@@ -12,7 +12,11 @@ def scene(duration):
     grid = {"size": [0.4, 0.4], "vertices": [6, 6], "center": [0, 0, 0.3]}
     strain = {"name": "velocity_limit", "limit": 0.01}
     return Scene(
-        name="resumed", duration=duration, fps=5, steps_per_frame=6, cloth=[{"grid": grid, "pins": [{"vertices": [0]}]}],
+        name="resumed",
+        duration=duration,
+        fps=5,
+        steps_per_frame=6,
+        cloth=[{"grid": grid, "pins": [{"vertices": [0]}]}],
         method={"model": "responsive", "integrator": "bdf2", "strain": strain},
         collider=[{"sphere": {"radius": 0.1, "center": [0.05, 0, 0.1]}}],
     )  # fmt: skip

@@ -5,7 +5,7 @@ All use the shell model. There are no contacts here: limp cloth that would touch
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -18,6 +18,7 @@ from weft.integrators.implicit_euler import ImplicitEuler, ImplicitEulerParamete
 from weft.lab.samples import build_polar, build_unstructured, turned_material, vertex_masses
 from weft.lab.statics import GRAVITY, find_rest
 from weft.linear.constraints import build_constraints
+from weft.models import Model
 from weft.models.fabrics import Fabric
 from weft.models.shell import Shell
 from weft.models.wind import Wind
@@ -141,7 +142,9 @@ def swing(fabric: Fabric, length: float, dt: float, duration: float, amplitude: 
     stepper = ImplicitEuler(model.pairs, len(x), ImplicitEulerParameters(tolerance=1e-6, max_iterations=2000))
     gravity = np.array([0.0, 0.0, -GRAVITY])
     still_air = Wind(density=0.0)
-    system = ClothSystem([model], [slice(0, len(x))], masses, gravity, mesh.topology, still_air, np.zeros(len(x)))
+    system = ClothSystem(
+        [cast("Model", model)], [slice(0, len(x))], masses, gravity, mesh.topology, still_air, np.zeros(len(x))
+    )
     limits = build_constraints(len(x))
     limits.filters[held] = 0.0
     times, tips, energies = [], [], []
