@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow lint bench clean
+.PHONY: demo test slow lint bench validate clean
 
 demo: .venv/installed  ## a tablecloth falls and drapes: recording, certificate, picture, animation
 	$(BIN)/weft run tablecloth -o out/tablecloth --overwrite
@@ -26,6 +26,9 @@ lint: .venv/developed
 bench: .venv/developed  ## speed, as ratios measured in one run
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .[peers]
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+validate: .venv/developed  ## cloth against theory, as figures in out/validate
+	$(BIN)/python -m weft.lab.validate out/validate
 
 .venv/bin/python:
 	$(PYTHON) -c "import sys; sys.exit('Weft needs Python 3.11 or newer; set PYTHON=...' if sys.version_info < (3, 11) else 0)"

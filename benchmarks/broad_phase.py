@@ -285,7 +285,8 @@ def print_growth(sizes: list[int], rounds: int) -> None:
         static, swept = best["static"].wall, best["swept"].wall
         print(
             f"  {state.name}: {n:9,} triangles, static {static:8.2f} ms, swept {swept:8.2f} ms,"
-            f" {len(found.vertex_triangle):,} + {len(found.edge_edge):,} candidates, {1e6 * static / n:.0f} ns a triangle"
+            f" {len(found.vertex_triangle):,} + {len(found.edge_edge):,} candidates,"
+            f" {1e6 * static / n:.0f} ns a triangle"
         )
     reference = np.polyfit(np.log(counts), np.log(np.array(counts) * np.log(counts)), 1)[0]
     for what, times in logs.items():
