@@ -57,14 +57,14 @@ class Network:
         return Dynamics(self.masses, forces, self.pairs, blocks[0], blocks[1], np.zeros((self.n, 3, 3)))
 
 
-def at(x, v):
-    return Start(x, v, np.zeros((0, *x.shape)))
+def begin(integrator, network, x, v, dt):
+    integrator.begin(network, Start(x, v, np.zeros((0, *x.shape))), dt)
 
 
 def advance(integrator, network, x, v, dt, steps, constraints=None):
     constraints = constraints or build_constraints(network.n)
     for _ in range(steps):
-        integrator.begin(network, at(x, v), dt)
+        begin(integrator, network, x, v, dt)
         dv, _ = integrator.solve(constraints)
         v = v + dv
         x = x + dt * v
@@ -149,7 +149,7 @@ def test_impulses_of_constraints_are_what_newton_asks_for(name, rng):
     blocked = np.eye(3) - constraints.filters
     constraints.change[:] = np.einsum("nij,nj->ni", blocked, rng.normal(size=(40, 3)))
     integrator = build(name, network.pairs, 40)
-    integrator.begin(network, at(x, v), dt)
+    begin(integrator, network, x, v, dt)
     dv, impulse = integrator.solve(constraints)
     momentum = network.masses @ dv
     np.testing.assert_allclose(momentum, dt * network.outer.sum(axis=0) + impulse.sum(axis=0), atol=1e-11)
@@ -164,7 +164,7 @@ def test_a_pinned_vertex_is_carried_by_its_pin(name):
     constraints = build_constraints(2)
     constraints.filters[0] = 0.0
     integrator = build(name, NO_PAIRS, 2)
-    integrator.begin(network, at(np.zeros((2, 3)), np.zeros((2, 3))), 0.01)
+    begin(integrator, network, np.zeros((2, 3)), np.zeros((2, 3)), 0.01)
     dv, impulse = integrator.solve(constraints)
     np.testing.assert_array_equal(dv[0], 0.0)
     np.testing.assert_allclose(impulse[0], -0.01 * 0.2 * GRAVITY, rtol=1e-12)
@@ -182,7 +182,7 @@ def test_pins_and_filters_are_respected_exactly(name, rng):
     constraints.change[:] = np.einsum("nij,nj->ni", blocked, rng.normal(size=(40, 3)))
     integrator = build(name, network.pairs, 40, exact=False)
     v = rng.normal(size=(40, 3))
-    integrator.begin(network, at(rng.normal(size=(40, 3)), v), 4e-4)
+    begin(integrator, network, rng.normal(size=(40, 3)), v, 4e-4)
     dv, _ = integrator.solve(constraints)
     np.testing.assert_array_equal(dv[free == 0], constraints.change[free == 0])
     off = np.einsum("nij,nj->ni", blocked, dv) - constraints.change
@@ -200,7 +200,7 @@ def test_drag_of_one_sliding_vertex(name):
     constraints.impulses[0] = [0.0, 0.05, 0.0]
     constraints.change[0] = [0.0, 0.0, 0.11]
     integrator = build(name, NO_PAIRS, 1)
-    integrator.begin(network, at(np.zeros((1, 3)), np.zeros((1, 3))), dt)
+    begin(integrator, network, np.zeros((1, 3)), np.zeros((1, 3)), dt)
     dv, impulse = integrator.solve(constraints)
     np.testing.assert_allclose(dv[0], [dt * 2.0 / (mass + drag), 0.05 / (mass + drag), 0.11], rtol=1e-12)
     np.testing.assert_allclose(impulse[0], [0.0, 0.0, mass * 0.11 + dt * 3.0], atol=1e-15)
@@ -218,7 +218,7 @@ def test_drag_in_any_direction_matches_the_dense_system(name, rng):
     constraints.drag[:] = roots @ roots.transpose(0, 2, 1)
     constraints.impulses[:] = rng.normal(size=(n, 3))
     integrator = build(name, NO_PAIRS, n)
-    integrator.begin(network, at(np.zeros((n, 3)), np.zeros((n, 3))), dt)
+    begin(integrator, network, np.zeros((n, 3)), np.zeros((n, 3)), dt)
     dv, impulse = integrator.solve(constraints)
     matrix = np.diag(np.repeat(masses, 3)) + block_diagonal(constraints.drag)
     right = dt * network.outer + constraints.impulses
@@ -237,8 +237,8 @@ def test_solves_of_one_step_do_not_depend_on_one_another(name, rng):
     other.impulses[:] = rng.normal(size=(40, 3))
     free = build_constraints(40)
     once, often = build(name, network.pairs, 40), build(name, network.pairs, 40)
-    once.begin(network, at(x, v), dt)
-    often.begin(network, at(x, v), dt)
+    begin(once, network, x, v, dt)
+    begin(often, network, x, v, dt)
     often.solve(other)
     wanted, got = once.solve(free), often.solve(free)
     np.testing.assert_allclose(got[0], wanted[0], atol=1e-9)

@@ -91,6 +91,22 @@ def test_a_plate_that_turns_sweeps_cloth_along(degrees):
         assert step_and_count_crossings(simulation) == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_no_plate_is_passed_however_it_moves(seed):
+    """Plates at random, thrown and turned at random, for a second: up to 30 m/s and 6 turns a second."""
+    rng = np.random.default_rng(seed)
+    keyframes = [{"time": 0.0}]
+    for time in (0.25, 0.5, 0.75, 1.0):
+        move, turn = rng.normal(scale=1.5, size=3), rng.normal(scale=200.0, size=3)
+        keyframes.append({"time": time, "move": list(move), "turn": list(turn)})
+    box = {"size": [*rng.uniform(0.3, 1.5, 2), 0.001], "center": [0, 0, -0.3]}
+    plate = {"box": box, "turn": list(rng.uniform(-20, 20, 3)), "motion": {"keyframes": keyframes}}
+    simulation = build({"velocity": list(rng.normal(scale=3.0, size=3))}, collider=[plate])
+    for _ in range(120):
+        assert step_and_count_crossings(simulation) == 0
+
+
 def test_what_the_last_solve_sends_through_a_plate_is_stopped(monkeypatch):
     """With one solve a step, contacts that only its outcome meets cannot be constrained: they must not pass either.
 
