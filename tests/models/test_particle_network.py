@@ -69,9 +69,10 @@ def test_loads_pull_and_bad_ones_are_refused():
 def scene(scheme, steps_per_frame, **values):
     fabric = COTTON.model_copy(update={"stretch_warp": 100.0, "stretch_weft": 60.0, "shear": 10.0})
     grid = {"size": [0.3, 0.3], "vertices": [7, 7], "center": [0, 0, 1]}
+    integrator = {"name": "runge_kutta", "scheme": scheme}
     return Scene(
         name="hang", fps=20, steps_per_frame=steps_per_frame,
-        method={"model": "particle_network", "integrator": {"name": "runge_kutta", "scheme": scheme}},
+        method={"model": "particle_network", "response": "contact_filter", "integrator": integrator},
         cloth=[{"grid": grid, "fabric": fabric, "pins": [{"where": "left"}]}], **values,
     )  # fmt: skip
 
