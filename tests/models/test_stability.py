@@ -20,7 +20,7 @@ def drape(model, integrator, factor, rate, seconds):
     grid = {"size": [0.6, 0.6], "vertices": [11, 11], "center": [0, 0, 0.35]}
     scene = Scene(
         name="drape", duration=seconds, fps=10, steps_per_frame=rate // 10,
-        method={"model": model, "integrator": integrator},
+        method={"model": model, "integrator": integrator, "response": "contact_filter"},
         cloth=[{"grid": grid, "fabric": cotton.model_copy(update=scaled)}],
         collider=[{"box": {"size": [0.3, 0.3, 0.3], "center": [0, 0, 0.15]}}, {"plane": {"normal": [0, 0, 1]}}],
     )  # fmt: skip
