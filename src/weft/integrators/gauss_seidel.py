@@ -25,8 +25,8 @@ from weft.parameters import Parameters, quantity
 class GaussSeidelParameters(Parameters):
     """When relaxation stops."""
 
-    tolerance: float = quantity("largest change of a velocity in the last sweep", default=1e-4, unit="m/s", gt=0)
-    max_sweeps: int = quantity("sweeps at most", default=500, ge=1)
+    tolerance: float = quantity("largest change of a velocity in the last sweep", default=1e-4, unit="m/s", gt=0, le=1)
+    max_sweeps: int = quantity("sweeps at most", default=500, ge=1, le=1000000)
 
 
 class GaussSeidel:

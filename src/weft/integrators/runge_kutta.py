@@ -65,8 +65,8 @@ class RungeKuttaParameters(Parameters):
 
     scheme: Literal["rk4", "dormand_prince"] = quantity("fixed steps, or a pair that adapts them", default="rk4")
     safety: float = quantity("rk4: largest step as a share of the stability limit", default=0.9, gt=0, le=1)
-    tolerance: float = quantity("dormand_prince: error of one inner step", default=1e-6, unit="m", gt=0)
-    max_substeps: int = quantity("dormand_prince: inner steps in one step at most", default=10000, ge=1)
+    tolerance: float = quantity("dormand_prince: error of one inner step", default=1e-6, unit="m", gt=0, le=1)
+    max_substeps: int = quantity("dormand_prince: inner steps in one step at most", default=10000, ge=1, le=100000000)
 
 
 class RungeKutta:

@@ -29,7 +29,7 @@ from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
 from weft.models.connections import Connections, axial_blocks
 from weft.models.fabrics import Fabric
-from weft.parameters import Parameters, quantity
+from weft.parameters import Parameters, Vector, quantity
 
 TRIPLE_PAIRS = [(0, 1), (1, 2), (0, 2)]
 
@@ -38,14 +38,14 @@ class Load(Parameters):
     """A force at some vertices of each cloth."""
 
     vertices: list[int] = quantity("vertices by index", min_length=1)
-    force: tuple[float, float, float] = quantity("force at each of them", unit="N")
+    force: Vector = quantity("force at each of them", unit="N")
 
 
 class ParticleNetworkParameters(Parameters):
     """Moduli in place of the fabric's stiffness, and specified forces."""
 
-    modulus_warp: float | None = quantity("elastic modulus along the warp", unit="Pa", default=None, gt=0)
-    modulus_weft: float | None = quantity("elastic modulus along the weft", unit="Pa", default=None, gt=0)
+    modulus_warp: float | None = quantity("elastic modulus along the warp", unit="Pa", default=None, gt=0, le=1e12)
+    modulus_weft: float | None = quantity("elastic modulus along the weft", unit="Pa", default=None, gt=0, le=1e12)
     loads: list[Load] = quantity("specified forces", default=[])
 
 

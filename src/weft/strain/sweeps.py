@@ -14,7 +14,7 @@ class SweptLimitParameters(StrainLimitParameters):
     """How long springs may be, and how hard to try."""
 
     compression: bool = quantity("limit shortening likewise", default=False)
-    max_sweeps: int = quantity("passes over all springs at most", default=20, ge=1)
+    max_sweeps: int = quantity("passes over all springs at most", default=20, ge=1, le=1000000)
 
 
 class SweptLimit:
