@@ -103,7 +103,6 @@ def test_describe(command_line, name):
 def test_describe_fabric_shows_measured_values_with_units_and_source(command_line):
     rows = command_line("describe", "cotton")[1].splitlines()
     assert rows[0] == f"fabric cotton: {load_fabric('cotton').source}"
-    assert "Kawabata" in rows[0]
     assert rows[2].split() == ["name", "value", "unit", "range", "meaning"]
     assert rows[3].split() == ["density", "0.15", "kg/m2", ">", "0,", "<=", "10", "mass", "per", "area"]
     answer = json.loads(command_line("describe", "cotton", "--json")[1])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from weft.errors import WeftError
 from weft.geometry.mesh import Mesh, build_grid
 from weft.models import MODELS
 from weft.models.fabrics import Fabric, load_fabric
@@ -23,7 +24,14 @@ def build(name: str, mesh: Mesh, fabric: Fabric = UNDAMPED):
     return model_class(mesh, fabric, model_class.Parameters())
 
 
-@pytest.fixture(params=[(name, kind) for name in MODELS for kind in ("grid", "mesh")], ids=lambda p: f"{p[0]}-{p[1]}")
+def needs_grid(name: str) -> bool:
+    return getattr(MODELS.load(name), "needs_grid", False)
+
+
+CASES = [(name, kind) for name in MODELS for kind in ("grid", "mesh") if kind == "grid" or not needs_grid(name)]
+
+
+@pytest.fixture(params=CASES, ids=lambda p: f"{p[0]}-{p[1]}")
 def case(request):
     name, kind = request.param
     mesh = meshes()[kind]
@@ -39,6 +47,12 @@ def forces(model, x, v=None):
 def stretched(mesh, rng):
     """A state in which every element is under tension, where derivatives are exact."""
     return 1.2 * mesh.positions + rng.normal(scale=2e-3, size=mesh.positions.shape)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if needs_grid(name)])
+def test_models_for_grids_refuse_other_meshes_by_name(name):
+    with pytest.raises(WeftError, match=f"^{name}: needs a rectangular grid"):
+        build(name, meshes()["mesh"])
 
 
 def test_zero_at_rest(case):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.oracles.dense_system import dense_from_pairs, implicit_matrix, random_system
+from tests.oracles.fixed_system import begin_fixed
 
 from weft.integrators import Dynamics
 from weft.integrators.implicit_euler import ImplicitEuler, ImplicitEulerParameters
@@ -27,7 +28,7 @@ def test_step_answers_the_equation_of_baraff_and_witkin(rng, dt):
     pairs, stiffness, damping, masses, extra = random_system(rng, n, 90)
     forces, v = rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
     integrator = ImplicitEuler(pairs, n, ImplicitEulerParameters(tolerance=1e-13, max_iterations=2000))
-    integrator.begin(Dynamics(masses, forces, pairs, stiffness, damping, extra), v, dt)
+    begin_fixed(integrator, Dynamics(masses, forces, pairs, stiffness, damping, extra), v, dt)
     dv, impulse = integrator.solve(build_constraints(n))
     k = dense_from_pairs(pairs, stiffness, n)
     right = dt * (forces.ravel() - dt * k @ v.ravel())
@@ -39,8 +40,11 @@ def test_step_answers_the_equation_of_baraff_and_witkin(rng, dt):
 def test_iterations_are_counted_and_limited(rng):
     pairs, stiffness, damping, masses, extra = random_system(rng, 30, 90)
     integrator = ImplicitEuler(pairs, 30, ImplicitEulerParameters(tolerance=1e-13, max_iterations=3))
-    integrator.begin(
-        Dynamics(masses, rng.normal(size=(30, 3)), pairs, stiffness, damping, extra), np.zeros((30, 3)), 0.01
+    begin_fixed(
+        integrator,
+        Dynamics(masses, rng.normal(size=(30, 3)), pairs, stiffness, damping, extra),
+        np.zeros((30, 3)),
+        0.01,
     )
     integrator.solve(build_constraints(30))
     assert integrator.iterations == 3

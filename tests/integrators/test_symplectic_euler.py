@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from tests.oracles.dense_system import dense_from_pairs
+from tests.oracles.fixed_system import begin_fixed
 
 from weft.errors import WeftError
 from weft.geometry.mesh import build_grid
@@ -76,7 +77,7 @@ def largest_displacement(cloth, dt, steps, rng, *, check=True):
     for _ in range(steps):
         dynamics = cloth.dynamics(x, v)
         if check:
-            integrator.begin(dynamics, v, dt)
+            begin_fixed(integrator, dynamics, v, dt)
             v = v + integrator.solve(constraints)[0]
         else:  # what would happen without the refusal
             v = v + dt * dynamics.forces / cloth.masses[:, None]
@@ -112,16 +113,16 @@ def test_refusal_names_the_largest_safe_step_and_that_one_is_taken(heavier):
     dynamics = cloth.dynamics(cloth.x, np.zeros_like(cloth.x))
     integrator = SymplecticEuler(cloth.model.pairs, cloth.n)
     with pytest.raises(WeftError, match="symplectic_euler") as refusal:
-        integrator.begin(dynamics, np.zeros_like(cloth.x), 1 / 60)
+        begin_fixed(integrator, dynamics, np.zeros_like(cloth.x), 1 / 60)
     text = str(refusal.value)
     assert "\n" not in text
     named = 1e-3 * float(re.search(r"largest safe step of this cloth, ([\d.e+-]+) ms", text)[1])
     assert named == pytest.approx(0.9 * stable_step(dynamics), rel=1e-2)
-    integrator.begin(dynamics, np.zeros_like(cloth.x), named)
+    begin_fixed(integrator, dynamics, np.zeros_like(cloth.x), named)
     factor = int(re.search(r"steps_per_frame by (\d+)", text)[1])
-    integrator.begin(dynamics, np.zeros_like(cloth.x), 1 / 60 / factor)
+    begin_fixed(integrator, dynamics, np.zeros_like(cloth.x), 1 / 60 / factor)
     with pytest.raises(WeftError):
-        integrator.begin(dynamics, np.zeros_like(cloth.x), 1 / 60 / (factor - 1))
+        begin_fixed(integrator, dynamics, np.zeros_like(cloth.x), 1 / 60 / (factor - 1))
 
 
 def test_no_limit_without_forces():
@@ -151,7 +152,7 @@ def test_energy_of_an_oscillator_is_bounded(share):
         forces = w**2 * (x[::-1] - x)
         # The refusal is pessimistic for one spring: a quarter of its stiffness lets steps up to the true limit pass.
         dynamics = Dynamics(np.ones(2), forces, pairs, 0.25 * block, 0 * block, np.zeros((2, 3, 3)))
-        integrator.begin(dynamics, v, dt)
+        begin_fixed(integrator, dynamics, v, dt)
         v = v + integrator.solve(constraints)[0]
         x = x + dt * v
         a, b = x[1, 0], v[1, 0]

@@ -45,9 +45,9 @@ FAST = {
 
 
 @pytest.mark.parametrize("name", WANTED)
-def test_presets_are_there_sourced_and_plausible(name):
+def test_presets_are_there_described_and_plausible(name):
     fabric = load_fabric(name)
-    assert any(year in fabric.source for year in ("1980", "2014", "2016", "2021"))
+    assert "estimate" in fabric.source, "say what the figures are"
     assert 200 < fabric.density / fabric.thickness < 1000  # kg/m3: fibre and air
     for rigidity in (fabric.bending_warp, fabric.bending_weft):
         bending_length = (rigidity / (9.81 * fabric.density)) ** (1 / 3)

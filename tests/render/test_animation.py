@@ -240,3 +240,11 @@ def test_endings_tell_pictures_from_animations():
     assert is_animation("a/b.GIF")
     assert is_animation(Path("x.webp"))
     assert not is_animation("x.png")
+
+
+def test_placing_a_camera_and_writing_files_do_not_load_numba():
+    script = (
+        "import sys, weft.render.animation, weft.render.camera, weft.render.colours; sys.exit('numba' in sys.modules)"
+    )
+    src = Path(__file__).parents[2] / "src"
+    assert subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": str(src)}, check=False).returncode == 0

@@ -1,7 +1,10 @@
-"""Integrators: from forces to the velocities at the end of a step.
+"""Integrators: from forces to the velocities and positions at the end of a step.
 
-A step is one linear system A dv = b in the change of velocity. `begin` sets it up, `solve` answers it under
-constraints, as often as contacts need, and reports the impulse that the constraints exerted.
+A step is solved for the mean velocity in it, written as a change dv against the velocity at its start: positions move
+by dt (v + dv), and pins and contacts constrain just that. `begin` takes up a step, `solve` answers it under
+constraints, as often as contacts need, and `end` tells the velocity at the end of the step, which a scheme of higher
+order tells apart from the mean one. An integrator keeps nothing from one step to the next but the memory that it
+hands out and gets back: a checkpoint of it resumes bit by bit.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from weft.arrays import Floats, Ints
+from weft.errors import WeftError
 from weft.parameters import Parameters
 from weft.registry import Family
 
@@ -17,7 +21,7 @@ if TYPE_CHECKING:  # it holds kernels, and naming the members of a family must n
 
 
 class Dynamics(NamedTuple):
-    """Forces and their derivatives at the start of a step, of all cloths together."""
+    """Forces and their derivatives in one state, of all cloths together."""
 
     masses: Floats
     """(n,) [kg]"""
@@ -33,27 +37,75 @@ class Dynamics(NamedTuple):
     """(n, 3, 3) damping on the diagonal, from the air [N s/m]"""
 
 
+class System(Protocol):
+    """Whatever moves: gives forces in any state. `elapsed` [s] counts from the start of the step."""
+
+    masses: Floats
+
+    def forces(self, x: Floats, v: Floats, elapsed: float) -> Floats:
+        """All forces (n, 3) [N]."""
+
+    def dynamics(self, x: Floats, v: Floats, elapsed: float) -> Dynamics:
+        """Forces and derivatives; the derivative arrays are overwritten by the next call."""
+
+
+class Start(NamedTuple):
+    """The state at the start of a step."""
+
+    x: Floats
+    """(n, 3) positions [m]"""
+    v: Floats
+    """(n, 3) velocities [m/s]"""
+    memory: Floats
+    """(k, n, 3) what the integrator handed out at the end of the step before; k = 0 at the first step"""
+
+
 class Integrator(Protocol):
-    """One way to advance velocities."""
+    """One way to advance velocities and positions."""
 
     Parameters: ClassVar[type[Parameters]]
     needs_jacobians: ClassVar[bool]
-    """False where `stiffness` and `damping` of the dynamics are not read"""
+    """True where it reads the derivatives of a model, to solve with them or to know its longest safe step"""
+    takes_limits: ClassVar[bool]
+    """True where `lower` and `upper` of the constraints are kept"""
 
     solves_springs: ClassVar[bool]
     """True where contacts that couple several vertices are part of the system"""
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: Any = None) -> None: ...
 
-    def begin(self, dynamics: Dynamics, v: Floats, dt: float) -> None:
-        """Set up the system of one step."""
+    def begin(self, system: System, start: Start, dt: float) -> None:
+        """Take up one step."""
 
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
-        """Return the change of velocity (n, 3) [m/s] and the impulse (n, 3) [N s] exerted by the constraints."""
+        """Return the change dv (n, 3) [m/s] and the impulse (n, 3) [N s] exerted by the constraints."""
+
+    def end(self) -> tuple[Floats, Floats]:
+        """Return the velocity (n, 3) [m/s] at the end of the step last solved, and the memory (k, n, 3) of it."""
 
 
 INTEGRATORS = Family(
     "integrator",
     __name__,
-    {"implicit_euler": "ImplicitEuler", "symplectic_euler": "SymplecticEuler"},
+    {
+        "implicit_euler": "ImplicitEuler",
+        "symplectic_euler": "SymplecticEuler",
+        "bdf2": "Bdf2",
+        "gauss_seidel": "GaussSeidel",
+        "runge_kutta": "RungeKutta",
+    },
 )
+
+
+def check_fit(name: str, integrator: Any, model_name: str, model: Any, response_name: str, response: Any) -> None:
+    """Refuse an integrator (a class, called `name`) that lacks what it needs from a model or for a response."""
+    if integrator.needs_jacobians and not getattr(model, "has_jacobians", True):
+        raise WeftError(f"method.integrator: {name} needs derivatives of the forces, which {model_name} does not give")
+    if response.uses_springs and not integrator.solves_springs:
+        able = ", ".join(other for other in INTEGRATORS if INTEGRATORS.load(other).solves_springs)
+        raise WeftError(f"method.integrator: {name} cannot solve for the contacts of {response_name}; use {able}")
+    if getattr(response, "needs_limits", False) and not integrator.takes_limits:
+        able = ", ".join(other for other in INTEGRATORS if INTEGRATORS.load(other).takes_limits)
+        raise WeftError(
+            f"method.integrator: {name} cannot keep the constraint intervals of {response_name}; use {able}"
+        )

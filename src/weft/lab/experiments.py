@@ -5,7 +5,7 @@ All use the shell model. There are no contacts here: limp cloth that would touch
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,13 +13,16 @@ from scipy.optimize import brentq
 from weft import jit
 from weft.arrays import Bools, Floats
 from weft.geometry.mesh import Mesh, build_grid
-from weft.integrators import Dynamics
+from weft.integrators import Start
 from weft.integrators.implicit_euler import ImplicitEuler, ImplicitEulerParameters
 from weft.lab.samples import build_polar, build_unstructured, turned_material, vertex_masses
 from weft.lab.statics import GRAVITY, find_rest
 from weft.linear.constraints import build_constraints
+from weft.models import Model
 from weft.models.fabrics import Fabric
 from weft.models.shell import Shell
+from weft.models.wind import Wind
+from weft.simulation.system import ClothSystem
 
 
 def cantilever(fabric: Fabric, length: float, segments: int, kind: str = "grid") -> Floats:
@@ -137,7 +140,11 @@ def swing(fabric: Fabric, length: float, dt: float, duration: float, amplitude: 
     x[:, 2] += _shortening(amplitude * shape.reshape(5, n)[0], length / (n - 1))[np.arange(5 * n) % n]
     v = np.zeros_like(x)
     stepper = ImplicitEuler(model.pairs, len(x), ImplicitEulerParameters(tolerance=1e-6, max_iterations=2000))
-    blocks = np.zeros((2, len(model.pairs), 3, 3))
+    gravity = np.array([0.0, 0.0, -GRAVITY])
+    still_air = Wind(density=0.0)
+    system = ClothSystem(
+        [cast("Model", model)], [slice(0, len(x))], masses, gravity, mesh.topology, still_air, np.zeros(len(x))
+    )
     limits = build_constraints(len(x))
     limits.filters[held] = 0.0
     times, tips, energies = [], [], []
@@ -147,11 +154,7 @@ def swing(fabric: Fabric, length: float, dt: float, duration: float, amplitude: 
             times.append(k * dt)
             tips.append(float(x[below > length - 1e-9, 1].mean()))
             energies.append(kinetic + model.energy(x) + GRAVITY * float(masses @ x[:, 2]) - lowest)
-            forces = masses[:, None] * np.array([0.0, 0.0, -GRAVITY])
-            model.add_forces(x, v, forces)
-            model.update_jacobians(x, v, blocks[0], blocks[1])
-            dynamics = Dynamics(masses, forces, model.pairs, blocks[0], blocks[1], np.zeros((len(x), 3, 3)))
-            stepper.begin(dynamics, v, dt)
+            stepper.begin(system, Start(x, v, np.zeros((0, *x.shape))), dt)
             v = v + stepper.solve(limits)[0]
             x = x + dt * v
     return Swing(np.array(times), np.array(tips), np.array(energies))

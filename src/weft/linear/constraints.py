@@ -11,7 +11,11 @@ from weft.linear.springs import Springs, no_springs
 
 
 class Constraints(NamedTuple):
-    """Directions in which vertices are not free, and what they must do there."""
+    """Directions in which vertices are not free, and what they must do there.
+
+    A change of velocity is that of the mean velocity in the step against the velocity at its start: it decides where
+    a vertex ends.
+    """
 
     filters: Floats
     """(n, 3, 3) projector on the free directions; identity for a free vertex"""
@@ -23,6 +27,10 @@ class Constraints(NamedTuple):
     """(n, 3) impulses given from outside [N s]"""
     springs: Springs
     """contacts that couple several vertices; their impulse is -(w w^T) (x) B times the change of velocity"""
+    lower: Floats | None = None
+    """(n, 3) lower limits of the coordinates at the end of the step [m], -inf where there is none; None: none at all"""
+    upper: Floats | None = None
+    """(n, 3) upper limits likewise, +inf where there is none"""
 
 
 def build_constraints(n: int) -> Constraints:

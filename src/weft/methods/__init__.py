@@ -18,8 +18,15 @@ from weft.explain import problem_at
 from weft.integrators import INTEGRATORS
 from weft.models import MODELS
 from weft.parameters import NameOr, Parameters, check_inside, quantity
+from weft.strain import STRAIN_LIMITS
 
-PARTS = {"model": MODELS, "integrator": INTEGRATORS, "broad": BROAD_PHASES, "response": RESPONSES}
+PARTS = {
+    "model": MODELS,
+    "integrator": INTEGRATORS,
+    "broad": BROAD_PHASES,
+    "response": RESPONSES,
+    "strain": STRAIN_LIMITS,
+}
 
 Part = NameOr[dict[str, Any]]
 
@@ -51,6 +58,7 @@ class Method(Parameters):
     integrator: Part = quantity("time integrator", default="implicit_euler")
     broad: Part = quantity("broad phase of collision detection", default="linear_tree")
     response: Part = quantity("what is done about contacts", default="dividing_planes")
+    strain: Part = quantity("limit of the strain of springs", default="none")
     steps_per_frame: int = quantity("steps in one frame", default=2, ge=1, le=100000)
 
     @field_validator(*PARTS)
@@ -72,10 +80,17 @@ METHODS = {
         steps_per_frame=2,
     ),
     "provot1995": Method(
-        description="Provot's explicit mass-spring cloth (Graphics Interface 1995): small steps, simple and slow",
+        description="Provot's explicit mass-spring cloth with limited strain (Graphics Interface 1995): small steps",
         integrator="symplectic_euler",
         response="contact_filter",
+        strain="position_limit",
         steps_per_frame=100,
+    ),
+    "choi2002": Method(
+        description="Choi and Ko's responsive cloth (SIGGRAPH 2002): it buckles instead of shortening, with BDF2",
+        model="responsive",
+        integrator="bdf2",
+        steps_per_frame=2,
     ),
 }
 

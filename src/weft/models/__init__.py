@@ -38,4 +38,14 @@ class Model(Protocol):
         """
 
 
-MODELS = Family("model", __name__, {"mass_spring": "MassSpring", "shell": "Shell"})
+MODELS = Family(
+    "model",
+    __name__,
+    {
+        "shell": "Shell",
+        "mass_spring": "MassSpring",
+        "responsive": "Responsive",
+        "elastic_surface": "ElasticSurface",
+        "particle_network": "ParticleNetwork",
+    },
+)

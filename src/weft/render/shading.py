@@ -122,6 +122,8 @@ def _shade_rows(
     frames, heights, tiles = key.frames, key.heights, key.tiles
     corners, tags, sky, materials = drawn.corners, drawn.tags, drawn.sky, drawn.materials
     to_light = (frames[0, 2, 0], frames[0, 2, 1], frames[0, 2, 2])
+    eye = (view.eye_x, view.eye_y, view.eye_z)
+    disc = (ground.centre_x, ground.centre_y, ground.inv_radius)
     n_samples = len(offsets)
     inv_n, inv_height = 1.0 / n_samples, 0.5 / view.middle_y
     for row in range(top, bottom):
@@ -138,7 +140,7 @@ def _shade_rows(
                     if ti == NOTHING:
                         spot = floor_spot(x, y, view, ground, ground_sky)
                     else:
-                        spot = surface_spot(x, y, ti, view, ground, corners, tags, sky, materials, heat_colours)
+                        spot = surface_spot(x, y, ti, eye, disc, corners, tags, sky, materials, heat_colours)
                     share = compute_key_share(spot.point, spot.normal, frames, heights, tiles)
                     light = _reflected(spot, to_light, share, y * inv_height)
                     red, green, blue = red + count * light[0], green + count * light[1], blue + count * light[2]

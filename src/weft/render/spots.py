@@ -201,9 +201,9 @@ def _sky_at(weights: Triple, tags: Ints, sky: Floats, ti: int, column: int) -> t
 
 
 @kernel
-def _fade(x: float, y: float, ground: Ground) -> float:
-    """1 around the subject, 0 from the edge of the floor on."""
-    away = math.sqrt((x - ground.centre_x) ** 2 + (y - ground.centre_y) ** 2) * ground.inv_radius
+def _fade(x: float, y: float, disc: Triple) -> float:
+    """1 around the subject, 0 from the edge of the floor on: a disc (x, y, 1 / radius)."""
+    away = math.sqrt((x - disc[0]) ** 2 + (y - disc[1]) ** 2) * disc[2]
     t = min(1.0, max(0.0, (away - FADE_START) * (1.0 / (1.0 - FADE_START))))
     return 1.0 - t * t * (3.0 - 2.0 * t)
 
@@ -213,18 +213,18 @@ def surface_spot(
     x: float,
     y: float,
     ti: int,
-    view: View,
-    ground: Ground,
+    eye: Triple,
+    disc: Triple,
     corners: Floats,
     tags: Ints,
     sky: Floats,
     materials: Floats,
     heat_colours: Floats,
 ) -> Spot:
-    """What triangle ti shows at a place in the picture."""
+    """What triangle ti shows at a place in the picture; `disc` is where scenery fades, as in `_fade`."""
     weights = _weights_at(corners, ti, x, y)
     point = _mix(weights, corners, ti, POINT)
-    to_eye = unit(view.eye_x - point[0], view.eye_y - point[1], view.eye_z - point[2])
+    to_eye = unit(eye[0] - point[0], eye[1] - point[1], eye[2] - point[2])
     is_back = tags[ti, 3] > 0
     normal = _normal_towards_eye(weights, corners, ti, to_eye, is_back)
     si = tags[ti, 0]
@@ -246,7 +246,7 @@ def surface_spot(
         irradiance,
         seen,
         False,
-        _fade(point[0], point[1], ground) if materials[si, IS_SCENERY] > 0.0 else 1.0,
+        _fade(point[0], point[1], disc) if materials[si, IS_SCENERY] > 0.0 else 1.0,
     )
 
 
@@ -279,7 +279,7 @@ def floor_spot(x: float, y: float, view: View, ground: Ground, ground_sky: Float
         _ground_sky(ground, ground_sky, x, y),
         1.0,
         True,
-        _fade(x, y, ground) if is_floor else 0.0,
+        _fade(x, y, (ground.centre_x, ground.centre_y, ground.inv_radius)) if is_floor else 0.0,
     )
 
 

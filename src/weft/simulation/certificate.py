@@ -30,6 +30,8 @@ class Certificate:
     """largest strain of an edge"""
     mean_stretch: float
     """mean size of the strain of the edges"""
+    over_limit: float
+    """share of springs beyond the strain limit at the end of the last step"""
     energy: float
     """kinetic, elastic and gravitational [J]"""
     seconds: dict[str, float]
@@ -63,6 +65,7 @@ def certify(simulation: Simulation, seconds: dict[str, float]) -> Certificate:
         contacts=simulation.n_contacts,
         max_stretch=round(float(stretch.max()), 6),
         mean_stretch=round(float(np.abs(stretch).mean()), 6),
+        over_limit=round(simulation.over_limit, 6),
         energy=float(f"{energy:.9g}"),
         seconds={stage: round(spent, 6) for stage, spent in seconds.items()},
     )

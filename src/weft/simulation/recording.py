@@ -237,7 +237,7 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
 
     try:
         with np.load(path) as data:
-            state = State(data["positions"], data["velocities"], data["impulses"], int(data["step"]))
+            state = State(data["positions"], data["velocities"], data["impulses"], data["memory"], int(data["step"]))
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None

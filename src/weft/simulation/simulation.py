@@ -17,15 +17,16 @@ from weft.collision.response import StepStart, Surroundings
 from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.mesh import Mesh
-from weft.integrators import Dynamics
+from weft.integrators import Start, check_fit
 from weft.jit import threads_for
 from weft.methods import PARTS, part_choice
-from weft.models.air import add_air_forces
 from weft.parameters import check
 from weft.scene.build import World, build_world
 from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
+from weft.simulation.system import ClothSystem
+from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
@@ -41,6 +42,8 @@ class State:
     """(n, 3) float64 [m/s]"""
     impulses: Floats
     """(n, 3) float64 [N s] that contacts exerted in the last step: friction starts from them"""
+    memory: Floats
+    """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
     step: int = 0
     """steps done since time 0"""
 
@@ -69,28 +72,32 @@ class Simulation:
         self.steps_per_frame = scene.steps_per_frame or scene.parts.steps_per_frame
         self.dt = 1.0 / (scene.fps * self.steps_per_frame)
         self.clock = StageClock()
-        self.state = state or State(
-            self.world.positions.copy(), self.world.velocities.copy(), np.zeros_like(self.world.positions)
-        )
+        x = self.world.positions
+        self.state = state or State(x.copy(), self.world.velocities.copy(), np.zeros_like(x), np.zeros((0, *x.shape)))
         self.n_contacts = 0
         self._build_parts()
 
     def _build_parts(self) -> None:
         world = self.world
         n = len(world.positions)
+        names: dict[str, str] = {}
         classes: dict[str, Any] = {}
         parameters: dict[str, Any] = {}
         for kind, family in PARTS.items():
-            name, values = part_choice(getattr(self.scene.parts, kind), kind)
-            classes[kind] = family.load(name)
-            parameters[kind] = check(classes[kind].Parameters, values, f"method.{kind} ({name})")
-        self.models = [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
-        pairs = [model.pairs + np.int32(piece.first) for model, piece in zip(self.models, world.pieces, strict=True)]
-        self.pairs: Ints = np.ascontiguousarray(np.concatenate(pairs), np.int32)
-        self.integrator = classes["integrator"](self.pairs, n, parameters["integrator"])
+            names[kind], values = part_choice(getattr(self.scene.parts, kind), kind)
+            classes[kind] = family.load(names[kind])
+            parameters[kind] = check(classes[kind].Parameters, values, f"method.{kind} ({names[kind]})")
+        kinds = ("integrator", "model", "response")
+        check_fit(*(item for kind in kinds for item in (names[kind], classes[kind])))
         cloth = join_meshes([piece.mesh for piece in world.pieces])
         self.topology = cloth.topology
         self.rest_lengths = _edge_lengths(cloth.positions, self.topology.edges)
+        self.system = self._build_system(
+            [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
+        )
+        self.integrator = classes["integrator"](self.system.pairs, n, parameters["integrator"])
+        self.strain = classes["strain"](self._build_springs(parameters["strain"].diagonals), parameters["strain"])
+        self.over_limit = 0.0
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
         self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
@@ -99,14 +106,21 @@ class Simulation:
         bodies = join_meshes(meshes) if meshes else None
         broad = partial(classes["broad"], parameters=parameters["broad"])
         surroundings = Surroundings(cloth, bodies, self.clearance, self.friction, broad)
-        if classes["response"].uses_springs and not classes["integrator"].solves_springs:
-            raise WeftError("method: this integrator cannot solve for the response's springs; use implicit_euler")
         self.response = classes["response"](surroundings, parameters["response"])
-        air = self.scene.wind.density
-        self._half_density_drag = np.repeat([0.5 * air * piece.fabric.drag for piece in world.pieces], counts)
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)
-        self._stiffness, self._damping = np.zeros((len(self.pairs), 3, 3)), np.zeros((len(self.pairs), 3, 3))
+
+    def _build_system(self, models: list[Any]) -> ClothSystem:
+        pieces, wind = self.world.pieces, self.scene.wind
+        counts = [piece.mesh.n_vertices for piece in pieces]
+        drag = np.repeat([0.5 * wind.density * piece.fabric.drag for piece in pieces], counts)
+        owned = [piece.vertices for piece in pieces]
+        return ClothSystem(models, owned, self.world.masses, np.array(self.scene.gravity), self.topology, wind, drag)
+
+    def _build_springs(self, diagonals: bool) -> Springs:
+        each = [build_springs(piece.mesh, diagonals) for piece in self.world.pieces]
+        pairs = [s.pairs + np.int32(piece.first) for s, piece in zip(each, self.world.pieces, strict=True)]
+        return Springs(np.concatenate(pairs), np.concatenate([s.lengths for s in each]))
 
     @property
     def time(self) -> float:
@@ -135,7 +149,8 @@ class Simulation:
         """Advance by one time step."""
         x, v, dt = self.state.positions, self.state.velocities, self.dt
         with self.clock("forces"):
-            self.integrator.begin(self._dynamics(x, v), v, dt)
+            self.system.time = self.time
+            self.integrator.begin(self.system, Start(x, v, self.state.memory), dt)
         with self.clock("contacts"):
             self.response.begin(self._step_start(x, v))
         for _ in range(MAX_SOLVES):
@@ -145,26 +160,10 @@ class Simulation:
                 again = self.response.update(self._contacts(x, x + dt * (v + dv)), dv, impulses)
             if not again:
                 break
-        with self.clock("motion"):
-            self.state = self._moved(x, v + dv, impulses)
+        self.state = self._moved(x, x + dt * (v + dv), impulses)
         self.n_contacts = self.response.n_contacts()
         if not np.isfinite(self.state.positions).all():
             raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
-
-    def _dynamics(self, x: Floats, v: Floats) -> Dynamics:
-        """Forces and their derivatives of all cloths, gravity and air."""
-        forces = self.world.masses[:, None] * np.array(self.scene.gravity)
-        extra = np.zeros((len(x), 3, 3))
-        first = 0
-        for model, piece in zip(self.models, self.world.pieces, strict=True):
-            own, blocks = piece.vertices, slice(first, first + len(model.pairs))
-            model.add_forces(x[own], v[own], forces[own])
-            model.update_jacobians(x[own], v[own], self._stiffness[blocks], self._damping[blocks])
-            first += len(model.pairs)
-        t = self.topology
-        wind = self.scene.wind.at(self.time)
-        add_air_forces(x, v, wind, t.triangles, *t.vertex_triangles, self._half_density_drag, forces, extra)
-        return Dynamics(self.world.masses, forces, self.pairs, self._stiffness, self._damping, extra)
 
     def _step_start(self, x: Floats, v: Floats) -> StepStart:
         free = x + self.dt * (v + self.dt * np.array(self.scene.gravity))
@@ -193,14 +192,20 @@ class Simulation:
         targets = [group.positions(self.time + self.dt) for group in self.world.pins]
         return (np.concatenate(targets) - x[self.pinned]) / self.dt if targets else np.zeros((0, 3))
 
-    def _moved(self, x: Floats, v_new: Floats, impulses: Floats) -> State:
-        """The state at the end of the step: out of bodies, then as far as the response lets it go."""
-        goal = x + self.dt * v_new
-        self._push_out(x, goal, v_new)
-        x_new = self.response.finish(goal)
-        held = (x_new != goal).any(axis=1)
-        v_new[held] = (x_new[held] - x[held]) / self.dt
-        return State(x_new, v_new, impulses, self.state.step + 1)
+    def _moved(self, x: Floats, goal: Floats, impulses: Floats) -> State:
+        """The state at the end of the step: strain limited, out of bodies, then as far as the response lets it go."""
+        v_end, memory = self.integrator.end()
+        v_new = v_end.copy()
+        with self.clock("strain"):
+            report = self.strain.apply(self.world.masses, self.pinned, self.dt, goal, v_new)
+            self.over_limit = report.over_after
+        with self.clock("motion"):
+            self._push_out(x, goal, v_new)
+            x_new = self.response.finish(goal)
+            held = (x_new != goal).any(axis=1)
+            v_new[held] = (x_new[held] - x[held]) / self.dt
+        # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
+        return State(x_new, v_new, impulses, memory + (v_new - v_end), self.state.step + 1)
 
     def _push_out(self, x: Floats, goal_inout: Floats, v_inout: Floats) -> None:
         """Put what the solves left too near a body, in it or beyond it before the plane that its path meets first."""
@@ -221,9 +226,7 @@ class Simulation:
 
     def energy(self) -> float:
         """Kinetic, elastic and gravitational energy [J]."""
-        x, v, m = self.state.positions, self.state.velocities, self.world.masses
-        elastic = sum(model.energy(x[p.vertices]) for model, p in zip(self.models, self.world.pieces, strict=True))
-        return float(0.5 * m @ (v**2).sum(axis=1) - m @ (x @ np.array(self.scene.gravity)) + elastic)
+        return self.system.energy(self.state.positions, self.state.velocities)
 
     def stretch(self) -> Floats:
         """Strain of every edge: its length over its length at rest, minus 1."""

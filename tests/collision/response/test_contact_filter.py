@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.oracles.fixed_system import begin_fixed
 
 from weft.collision.response import StepStart
 from weft.collision.response.contact_filter import ContactFilter, ContactFilterParameters
@@ -63,8 +64,11 @@ def solved(response, v, force, mass=1.0):
     none = np.zeros((0, 3, 3))
     forces = np.broadcast_to(np.array(force, np.float64), v.shape).copy()
     integrator = SymplecticEuler(np.zeros((0, 2), np.int32), n)
-    integrator.begin(
-        Dynamics(np.full(n, mass), forces, np.zeros((0, 2), np.int32), none, none, np.zeros((n, 3, 3))), v, DT
+    begin_fixed(
+        integrator,
+        Dynamics(np.full(n, mass), forces, np.zeros((0, 2), np.int32), none, none, np.zeros((n, 3, 3))),
+        v,
+        DT,
     )
     return integrator.solve(response.constraints())
 

@@ -253,6 +253,13 @@ def search_front(
         tests_out[chunk] = n_tests
 
 
+def count_untouched(tree: ClusterTree) -> int:
+    """Boxes in blocks that the last search did not look at; the empty ones that fill up a block are none."""
+    if tree.touched.all():
+        return 0
+    return int(np.isfinite(tree.blocks[tree.touched == 0, 0]).sum())
+
+
 class LinearTreeParameters(Parameters):
     """None: the layout is fixed by what was measured."""
 
@@ -346,7 +353,7 @@ class LinearTree:
         for tree in (tree_a, tree_b):
             tree.touched[:] = 0
         lower_top = min(len(tree_a.levels), len(tree_b.levels)) - 2
-        n_needed = max(int(np.diff(tree.levels)[lower_top]) for tree in (tree_a, tree_b))
+        n_needed = max(int(tree.levels[lower_top + 1] - tree.levels[lower_top]) for tree in (tree_a, tree_b))
         if n_needed > len(self._fronts[0]):
             self._fronts = [np.empty((n_needed, 2), np.int64) for _ in range(2)]
         front, spare = self._fronts
@@ -358,8 +365,6 @@ class LinearTree:
             )
         )
         self.counters.boxes_tested += LANES * LANES * (n_tests + int(self._tests.sum()))
-        # a block that is not full has empty boxes at the end, which are none
-        skipped = [int(np.isfinite(tree.blocks[tree.touched == 0, 0]).sum()) for tree in (tree_a, tree_b)]
-        self.counters.boxes_skipped += skipped[0] if is_self else sum(skipped)
+        self.counters.boxes_skipped += count_untouched(tree_a) + (0 if is_self else count_untouched(tree_b))
         self.counters.pairs_found += len(rows)
         return rows

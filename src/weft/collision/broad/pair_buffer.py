@@ -13,11 +13,21 @@ from collections.abc import Callable
 import numpy as np
 
 from weft.arrays import Ints, Longs
-from weft.jit import threads_for
+from weft.jit import kernel, threads_for
 
 N_CHUNKS = 64
 ROWS_EXPECTED = 8  # for each primitive, before the first search has told better
 STRIDE = 29  # coprime to N_CHUNKS: neighbouring iterations, which one thread runs, then take chunks far apart
+
+
+@kernel
+def merge_rows(starts: Longs, rows: Ints, counts: Longs, merged_out: Ints) -> None:
+    """Overwrite `merged_out` with the rows of all chunks, in order."""
+    at = 0
+    for chunk in range(counts.shape[0]):
+        for row in range(starts[chunk], starts[chunk] + counts[chunk]):
+            merged_out[at, 0], merged_out[at, 1] = rows[row, 0], rows[row, 1]
+            at += 1
 
 
 class PairBuffer:
@@ -42,10 +52,7 @@ class PairBuffer:
                 self._resize(np.maximum(capacities, self.counts + self.counts // 4 + 64))
                 search(self.starts, self.rows, self.counts)
         merged = np.empty((int(self.counts.sum()), 2), np.int32)
-        at = 0
-        for start, count in zip(self.starts[:-1].tolist(), self.counts.tolist(), strict=True):
-            merged[at : at + count] = self.rows[start : start + count]
-            at += count
+        merge_rows(self.starts, self.rows, self.counts, merged)
         return merged
 
     @property

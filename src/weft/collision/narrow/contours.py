@@ -176,8 +176,8 @@ def find_contours(positions: npt.ArrayLike, triangles: npt.ArrayLike, pairs: npt
     >>> x = [[0, 0, 0], [3, 0, 0], [0, 3, 0], [1, 1, -1], [1, 1, 1], [5, 5, 1]]
     >>> contours = find_contours(x, [[0, 1, 2], [3, 4, 5]], [[0, 1]])
     >>> contours.points.round(3)
-    array([[1. , 1. , 0. ],
-           [1.5, 1.5, 0. ]])
+    array([[1.5, 1.5, 0. ],
+           [1. , 1. , 0. ]])
     """
     x = as_positions(positions)
     faces = as_indices(triangles, len(x))

@@ -1,0 +1,152 @@
+"""The step of an implicit scheme, and the two ways to solve it: one linear solve, or Newton's method.
+
+With u = v + dv the mean velocity in the step, an implicit scheme of one or several steps reads
+
+    s M dv + past = dt f(x + dt u, w + g dv),
+
+where the numbers s and g, the velocity w and the momentum `past` make the scheme: s = g = 1, w = v and past = 0 for
+implicit Euler. With K = -df/dx and D = -df/dv at (x, w) its linearisation is, h being dt g / s and g^2 = s,
+
+    s (M + h D + h^2 K) dv = dt (f - dt K v) - past.
+
+Newton's method goes on until the residual r, divided by the diagonal of the matrix, is below `newton_tolerance`: the
+change of velocity that the worst vertex still misses. Models drop what is indefinite in K, so a full step p may go too
+far. Damping and air have no potential, so the line search uses forces alone: along p the slope of the energy of the
+step is p . r, the trapezoid of its values at both ends stands for the decrease (it is exact where the energy is
+quadratic), and the step is halved until that is a tenth of what the first slope promises.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from weft.arrays import Floats, Ints
+from weft.integrators import Start, System
+from weft.linear.constraints import Constraints
+from weft.linear.filtered import FilteredSystem
+from weft.linear.springs import spring_impulses
+from weft.parameters import Parameters, quantity
+
+PROMISED = 0.1  # share of the decrease that the first slope promises
+HALVINGS = 8
+
+
+class ImplicitParameters(Parameters):
+    """How exactly the step is solved."""
+
+    solver: Literal["linear", "newton"] = quantity("one linear solve, or Newton's method", default="linear")
+    tolerance: float = quantity("linear: residual relative to the right-hand side", default=1e-2, gt=0, lt=1)
+    max_iterations: int = quantity("conjugate-gradient iterations at most", default=400, ge=1, le=100000)
+    newton_tolerance: float = quantity("residual at which Newton stops", default=1e-4, unit="m/s", gt=0, le=1)
+    max_newton: int = quantity("Newton iterations at most", default=30, ge=1, le=1000)
+
+
+class Scheme(NamedTuple):
+    """What tells implicit schemes apart; see the module."""
+
+    scale: float
+    """s"""
+    slope: float
+    """g, the root of s"""
+    reference: Floats
+    """(n, 3) w [m/s]"""
+    past: Floats | float
+    """(n, 3) [N s]"""
+
+
+class ImplicitStep:
+    """One implicit step under constraints.
+
+    Attributes
+    ----------
+    iterations : conjugate-gradient iterations in the current step
+    newton_iterations : Newton iterations of the last solve
+    residual : what Newton left of the step's equation [m/s]; above `newton_tolerance` where it did not converge
+    """
+
+    def __init__(self, pairs: Ints, n_vertices: int, parameters: ImplicitParameters) -> None:
+        self._p = parameters
+        self._matrix = FilteredSystem(pairs, n_vertices)
+        self.iterations = self.newton_iterations = 0
+        self.residual = 0.0
+
+    def _begin(self, system: System, start: Start, dt: float, scheme: Scheme) -> None:
+        self._system, self._start, self._dt, self._scheme = system, start, dt, scheme
+        self._dv = np.zeros_like(start.v)
+        self.iterations = 0
+        if self._p.solver == "linear":
+            self._right = self._linearise(self._dv)
+
+    def _linearise(self, dv: Floats) -> Floats:
+        """Set up the matrix about `dv` [m/s]; return the right-hand side of the change that is missing there."""
+        (x, v, _), dt, s = self._start, self._dt, self._scheme
+        end = x + dt * (v + dv) if self._p.solver == "newton" else x
+        d = self._system.dynamics(end, s.reference + s.slope * dv, dt)
+        h = dt * s.slope / s.scale
+        stiffness_times_v = self._matrix.assemble(v, d.masses, d.extra_damping, d.stiffness, d.damping, h)
+        if self._p.solver == "newton":
+            return -self._residual(dv, d.forces) / s.scale
+        return (dt * d.forces - dt**2 * stiffness_times_v - s.past) / s.scale
+
+    def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
+        solve = self._solve_newton if self._p.solver == "newton" else self._solve_linear
+        self._dv, impulses = solve(constraints)
+        self._filters = constraints.filters
+        # A scheme of several steps weighs a change of velocity by s; a contact takes the momentum of a vertex once.
+        return self._dv, impulses - (self._scheme.scale - 1.0) * self._system.masses[:, None] * constraints.change
+
+    def _solve_linear(self, c: Constraints) -> tuple[Floats, Floats]:
+        scale = self._scheme.scale
+        right = self._right + c.impulses / scale
+        scaled = c._replace(springs=c.springs._replace(blocks=c.springs.blocks / scale))
+        self._matrix.add_drag(c.drag / scale)
+        dv, residual = self._matrix.solve(right, scaled, self._dv, self._p.tolerance, self._p.max_iterations)
+        self.iterations = self._matrix.iterations
+        return dv, scale * residual
+
+    def _solve_newton(self, c: Constraints) -> tuple[Floats, Floats]:
+        p, scale = self._p, self._scheme.scale
+        springs = c.springs._replace(blocks=c.springs.blocks / scale)
+        homogeneous = c._replace(change=np.zeros_like(c.change), springs=springs)
+        dv = c.change + np.einsum("nij,nj->ni", c.filters, self._dv)
+        for iteration in range(p.max_newton + 1):
+            r = -scale * self._linearise(dv) + self._friction(c, dv)
+            free = np.einsum("nij,nj->ni", c.filters, r)
+            self.newton_iterations, self.residual = iteration, self._velocity_error(free)
+            if self.residual <= p.newton_tolerance or iteration == p.max_newton:
+                break
+            self._matrix.add_drag(c.drag / scale)
+            guess = np.zeros_like(dv)
+            direction, _ = self._matrix.solve(-r / scale, homogeneous, guess, p.tolerance, p.max_iterations)
+            self.iterations += self._matrix.iterations
+            dv = dv + self._step_length(c, dv, direction, float((free * direction).sum())) * direction
+        return dv, r
+
+    def _velocity_error(self, residual: Floats) -> float:
+        """The change of velocity [m/s] that the worst vertex still misses, by the diagonal of the matrix."""
+        diagonal = np.einsum("nii->ni", self._matrix.matrix.diagonal)
+        return float((np.abs(residual) / diagonal).max()) / self._scheme.scale
+
+    def _residual(self, dv: Floats, forces: Floats) -> Floats:
+        """s M dv + past - dt f (n, 3) [N s]."""
+        s = self._scheme
+        residual: Floats = s.scale * self._system.masses[:, None] * dv + s.past - self._dt * forces
+        return residual
+
+    def _friction(self, c: Constraints, dv: Floats) -> Floats:
+        friction: Floats = np.einsum("nij,nj->ni", c.drag, dv) - c.impulses
+        return friction + spring_impulses(c.springs, dv)
+
+    def _step_length(self, c: Constraints, dv: Floats, direction: Floats, slope: float) -> float:
+        (x, v, _), dt, s = self._start, self._dt, self._scheme
+        length = 1.0
+        for _ in range(HALVINGS):
+            tried = dv + length * direction
+            forces = self._system.forces(x + dt * (v + tried), s.reference + s.slope * tried, dt)
+            r = self._residual(tried, forces) + self._friction(c, tried)
+            if 0.5 * (slope + float((r * direction).sum())) <= PROMISED * slope:
+                break
+            length *= 0.5
+        return length

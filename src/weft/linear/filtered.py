@@ -1,0 +1,63 @@
+"""The linear system of an implicit step and its solution under filtered constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import Floats, Ints
+from weft.linear.blocks import build_matrix, update_implicit_matrix
+from weft.linear.constraints import Constraints
+from weft.linear.pcg import build_work, solve_filtered, update_residual
+from weft.linear.translations import Translations
+
+
+class FilteredSystem:
+    """(M + h D + h^2 K) dv = b, assembled once and solved as often as constraints change.
+
+    Attributes
+    ----------
+    iterations : conjugate-gradient iterations since `assemble`
+    """
+
+    def __init__(self, pairs: Ints, n_vertices: int) -> None:
+        self.matrix = build_matrix(pairs, n_vertices)
+        self._work = build_work(n_vertices)
+        self._translations = Translations(pairs, n_vertices)
+        self._stiffness_times_v = np.zeros((n_vertices, 3))
+        self.iterations = 0
+
+    def assemble(
+        self, v: Floats, masses: Floats, extra_damping: Floats, stiffness: Floats, damping: Floats, h: float
+    ) -> Floats:
+        """Set up the matrix; `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs. Returns K v (n, 3)."""
+        update_implicit_matrix(v, masses, extra_damping, stiffness, damping, h, self.matrix, self._stiffness_times_v)
+        self._diagonal = self.matrix.diagonal.copy()
+        self.iterations = 0
+        return self._stiffness_times_v
+
+    def add_drag(self, drag: Floats) -> None:
+        """Put `drag` (n, 3, 3) on the diagonal, in place of what was there before."""
+        np.add(self._diagonal, drag, out=self.matrix.diagonal)
+
+    def solve(
+        self, right: Floats, constraints: Constraints, guess: Floats, tolerance: float, max_iterations: int
+    ) -> tuple[Floats, Floats]:
+        """Solve A dv = `right` for the free part of dv; the prescribed part is `constraints.change`.
+
+        Returns dv and A dv - `right`, what the constraints contributed.
+        """
+        c = constraints
+        dv: Floats = c.change + np.einsum("nij,nj->ni", c.filters, guess)
+        iterations, _ = solve_filtered(
+            self.matrix, c.springs, right, c.filters, tolerance, max_iterations, self._work, dv
+        )
+        self.iterations += iterations
+        residual = self.residual(c, dv, right)
+        self._translations.correct(self.matrix, c, dv, residual)
+        return dv, residual
+
+    def residual(self, constraints: Constraints, dv: Floats, right: Floats) -> Floats:
+        """A dv - `right`: what the constraints contributed."""
+        out = np.empty_like(dv)
+        update_residual(self.matrix, constraints.springs, dv, right, out)
+        return out

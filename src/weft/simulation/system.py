@@ -1,0 +1,71 @@
+"""All cloths as one mechanical system: what moves them, in any state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft.arrays import Floats, Ints
+from weft.geometry.topology import Topology
+from weft.integrators import Dynamics
+from weft.models import Model
+from weft.models.air import add_air_forces
+from weft.models.wind import Wind
+
+
+class ClothSystem:
+    """Internal forces of every cloth, gravity and air.
+
+    Attributes
+    ----------
+    pairs : (p, 2) the vertices that each derivative block couples
+    time : start of the current step [s]
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Model],
+        owned: Sequence[slice],
+        masses: Floats,
+        gravity: Floats,
+        topology: Topology,
+        wind: Wind,
+        half_density_drag: Floats,
+    ) -> None:
+        self.models, self.owned = models, owned
+        self.masses, self.gravity = masses, gravity
+        self.wind, self._half_density_drag = wind, half_density_drag
+        self._topology = topology
+        shifted = [model.pairs + np.int32(own.start) for model, own in zip(models, owned, strict=True)]
+        self.pairs: Ints = np.ascontiguousarray(np.concatenate(shifted), np.int32)
+        self._stiffness, self._damping = np.zeros((len(self.pairs), 3, 3)), np.zeros((len(self.pairs), 3, 3))
+        self.time = 0.0
+
+    def forces(self, x: Floats, v: Floats, elapsed: float) -> Floats:
+        """All forces (n, 3) [N], `elapsed` seconds after the start of the step."""
+        return self._forces_and_drag(x, v, elapsed)[0]
+
+    def dynamics(self, x: Floats, v: Floats, elapsed: float) -> Dynamics:
+        """Forces and their derivatives; the next call overwrites the latter."""
+        forces, extra = self._forces_and_drag(x, v, elapsed)
+        first = 0
+        for model, own in zip(self.models, self.owned, strict=True):
+            blocks = slice(first, first + len(model.pairs))
+            model.update_jacobians(x[own], v[own], self._stiffness[blocks], self._damping[blocks])
+            first += len(model.pairs)
+        return Dynamics(self.masses, forces, self.pairs, self._stiffness, self._damping, extra)
+
+    def energy(self, x: Floats, v: Floats) -> float:
+        """Kinetic, elastic and gravitational energy [J]."""
+        elastic = sum(model.energy(x[own]) for model, own in zip(self.models, self.owned, strict=True))
+        return float(0.5 * self.masses @ (v**2).sum(axis=1) - self.masses @ (x @ self.gravity) + elastic)
+
+    def _forces_and_drag(self, x: Floats, v: Floats, elapsed: float) -> tuple[Floats, Floats]:
+        forces = self.masses[:, None] * self.gravity
+        drag = np.zeros((len(x), 3, 3))
+        for model, own in zip(self.models, self.owned, strict=True):
+            model.add_forces(x[own], v[own], forces[own])
+        t, wind = self._topology, self.wind.at(self.time + elapsed)
+        add_air_forces(x, v, wind, t.triangles, *t.vertex_triangles, self._half_density_drag, forces, drag)
+        return forces, drag
