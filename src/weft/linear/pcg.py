@@ -108,9 +108,8 @@ def solve_filtered(
     """
     n, m = len(b), len(springs.vertices)
     r, p, q, z, inverse, partial = work
-    for chunk in prange(CHUNKS):
-        for c in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-            update_tension(springs, x_inout, c)
+    for c in range(m):  # once, so not worth the seconds that another parallel loop takes to compile
+        update_tension(springs, x_inout, c)
     for chunk in prange(CHUNKS):
         first = bound = 0.0
         for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -156,10 +155,9 @@ def solve_filtered(
         rho_new = _ordered_sum(partial[0])
         beta = rho_new / rho
         rho = rho_new
-        for chunk in prange(CHUNKS):
-            for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-                for c in range(3):
-                    p[i, c] = z[i, c] + beta * p[i, c]
+        for i in range(n):
+            for c in range(3):
+                p[i, c] = z[i, c] + beta * p[i, c]
     return iteration, np.sqrt(rho / scale) if scale > 0.0 else 0.0
 
 
