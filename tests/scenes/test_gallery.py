@@ -75,3 +75,20 @@ def test_flag_flies_downwind():
     free_edge = last.positions.reshape(16, 11, 3)[-1]
     assert free_edge[:, 0].mean() > 0.4
     assert free_edge[:, 2].mean() > 0.9
+
+
+@pytest.mark.parametrize("speed", [1.5, 4.0])
+def test_a_rising_plate_takes_the_cloth_along(speed):
+    """A plate of 1 mm that moves by more than the contact distance in a step must not end up above the cloth."""
+    motion = {"keyframes": [{"time": 0.0}, {"time": 0.2, "move": [0.0, 0.0, 0.2 * speed]}]}
+    scene = weft.Scene.model_validate(
+        {
+            "name": "plate",
+            "duration": 0.2,
+            "cloth": [{"grid": {"size": [0.4, 0.4], "vertices": [9, 9], "center": [0, 0, 0.1]}}],
+            "collider": [{"box": {"size": [1.0, 1.0, 0.001], "center": [0, 0, 0.05]}, "motion": motion}],
+        }
+    )
+    for frame in Simulation(scene):
+        check(frame)
+    assert frame.positions[:, 2].min() > 0.05 + 0.2 * speed

@@ -115,11 +115,12 @@ class DividingPlanes:
         """Move from the start of the step towards `x_t1` as far as dividing planes let every vertex go."""
         n = len(x_t1)
         still = self._start.bodies_t1
+        at_rest = bool(np.array_equal(self._start.bodies_t0, still))  # a moving body is left to the contact filter
         x = np.concatenate([self._start.x, still])
         goal = np.concatenate([x_t1, still])
         self.held_back = 0
         for _ in range(self.parameters.rounds):
-            vertex_triangle, edge_edge, _ = self._pairs.find(x, goal, 2.0 * CLOSEST)
+            vertex_triangle, edge_edge, _ = self._pairs.find(x, goal, 2.0 * CLOSEST, at_rest)
             share = np.ones(len(x))
             limit_motion(x, goal, vertex_triangle, False, share)
             limit_motion(x, goal, edge_edge, True, share)
@@ -147,7 +148,7 @@ class PairFinder:
             self._body_triangles = bodies.triangles + np.int32(self._n)
             self._body_edges = bodies.topology.edges + np.int32(self._n)
 
-    def find(self, x_t0: Floats, x_t1: Floats, margin: float) -> tuple[Ints, Ints, int]:
+    def find(self, x_t0: Floats, x_t1: Floats, margin: float, with_bodies: bool = True) -> tuple[Ints, Ints, int]:
         """Vertex-triangle rows, edge-edge rows, and the number of the first rows that are a cloth vertex on a body."""
         n = self._n
         self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
@@ -155,7 +156,7 @@ class PairFinder:
         vertex_triangle = [_rows(own.vertex_triangle, None, self._triangles)]
         edge_edge = [_rows(own.edge_edge, self._edges, self._edges)]
         skip = 0
-        if self._body_phase is not None:
+        if self._body_phase is not None and with_bodies:
             self._body_phase.refit(x_t0[n:], x_t1[n:], margin)
             cross = self._cloth_phase.candidates_with(self._body_phase)
             on_body = _rows(cross.vertex_triangle, None, self._body_triangles)
