@@ -24,9 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-# threads that spin while they wait use up their share of a core that others want too: 101 x 101 on two busy cores took
-# 40 ms on two threads, 7 ms with this
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from crumpled import State, make_state, read_state
 from weft.arrays import Bools, Ints
