@@ -1,30 +1,34 @@
-"""Crumpled states of a square cloth, without a simulator, and states from a recording.
+"""Crumpled states of a square cloth: of the scene `ground`, of any recording, and folded without a simulator.
 
-A sheet is folded by soft reflections: every point beyond a plane is mirrored back across it. A mirror changes no
-length, so the cloth keeps its size, as real cloth nearly does; rounding the crease turns a reflection into a fold
-with a radius. A few dozen planes with random normals, at shrinking distances from the centre, leave many layers in a
-small ball.
-
-The layers pass through one another in places, as tangled input does: what a broad phase meets is the same.
+`make_state` folds a sheet by soft reflections: every point beyond a plane is mirrored back across it. A mirror
+changes no length, so the cloth keeps its size, as real cloth nearly does; rounding the crease turns a reflection into
+a fold with a radius. A few dozen planes with random normals, at shrinking distances from the centre, leave many layers
+in a small ball. The layers pass through one another in places, as tangled input does: harder for a broad phase than
+what a simulation leaves, and it shows what a filter misses.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.arrays import Floats
+from weft.collision.broad import join_meshes
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh, build_grid
+from weft.scene.build import build_world
+from weft.scene.files import load_scene
+from weft.simulation.recording import Recording
+from weft.simulation.run import run
 
 SIZE = 1.0  # m
 FOLDS = 40
 CREASE_RADIUS = 0.004  # m
 SPEED = 1.0  # m/s, a typical vertex of a falling pile
 TIME_STEP = 1.0 / 240.0  # s
+GROUND_FRAME = 48  # 0.8 s: the sheet lies in layers on the floor, its top still falling
 
 
 class State(NamedTuple):
@@ -63,22 +67,27 @@ def make_state(vertices: int, seed: int = 7) -> State:
     for _ in range(4):
         k = rng.normal(size=3) * 10.0
         velocity += 0.3 * SPEED * np.sin(x @ k + rng.uniform(0, 2 * np.pi))[:, None] * rng.normal(size=3)
-    return State(f"{vertices} x {vertices}", mesh, x, np.ascontiguousarray(x + TIME_STEP * velocity))
+    return State(f"folded-{vertices}", mesh, x, np.ascontiguousarray(x + TIME_STEP * velocity))
 
 
 def read_state(folder: Path, frame: int = -1) -> State:
-    """The step that ends in `frame` of a recording. Its first frame takes the place of the flat pattern."""
-    try:
-        n = int(json.loads((folder / "meta.json").read_text(encoding="utf-8"))["n_vertices"])
-        triangles = np.load(folder / "triangles.npy").astype(np.int32)
-        frames = np.fromfile(folder / "positions.f32", np.float32)
-    except (OSError, ValueError, KeyError) as error:
-        raise WeftError(f"{folder}: not a recording ({error})") from None
-    positions = frames[: len(frames) // (3 * n) * (3 * n)].reshape(-1, n, 3)
+    """The motion of a recording from the frame before `frame` to it."""
+    recording = Recording(folder)
+    positions = recording.positions
     last = frame % len(positions) if len(positions) else 0
     if last < 1:
         raise WeftError(f"{folder}: needs two frames, has {len(positions)}")
-    mesh = Mesh(positions[0].astype(np.float64), triangles)
+    mesh = join_meshes([piece.mesh for piece in build_world(recording.scene).pieces])
     return State(
         f"{folder.name}[{last}]", mesh, positions[last - 1].astype(np.float64), positions[last].astype(np.float64)
     )
+
+
+def ground_state(vertices: int) -> State:
+    """The scene `ground` with `vertices` x `vertices`, as it crumples; run once and kept in out/."""
+    folder = Path("out") / f"ground-{vertices}"
+    if not folder.exists():
+        print(f"running `ground` with {vertices} x {vertices} vertices into {folder}: once")
+        overrides = [f"cloth.0.grid.vertices=[{vertices}, {vertices}]", f"duration={GROUND_FRAME / 60}"]
+        run(load_scene("ground", overrides), folder)
+    return read_state(folder, GROUND_FRAME)

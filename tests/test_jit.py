@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
@@ -32,9 +37,6 @@ def test_unwritable_cache_falls_back_to_a_temporary_one(monkeypatch, tmp_path, c
 
 
 def test_stale_cache_folders_are_removed(monkeypatch, tmp_path):
-    import os
-    import time
-
     old, recent = tmp_path / "kernels-old", tmp_path / "kernels-recent"
     old.mkdir()
     recent.mkdir()
@@ -65,9 +67,17 @@ def test_too_many_threads_are_refused():
         jit.set_threads(10_000)
 
 
-def test_compilation_line_counts_and_clears(monkeypatch, capsys):
-    import sys
+def test_a_child_may_have_more_threads_than_its_parent():
+    """What jit sets for numba passes to child processes."""
+    code = "import os, weft.jit; print(weft.jit.threads())"
+    child = f"subprocess.run([sys.executable, '-c', {code!r}], check=True)"
+    nested = f"import subprocess, sys; {code}; os.environ['WEFT_THREADS'] = '7'; {child}"
+    environment = {**os.environ, "WEFT_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-u", "-c", nested], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["1", "7"], done.stderr
 
+
+def test_compilation_line_counts_and_clears(monkeypatch, capsys):
     class Event:
         def __init__(self, dispatcher):
             self.data = {"dispatcher": dispatcher}

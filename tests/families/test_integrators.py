@@ -12,6 +12,7 @@ from weft.linear.constraints import build_constraints
 
 GRAVITY = np.array([0.3, 0.0, -9.81])
 NO_PAIRS = np.zeros((0, 2), np.int32)
+ONE_VELOCITY = [name for name in INTEGRATORS if name != "runge_kutta"]  # mean and end differ within its first step
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +22,8 @@ def _one_thread():
         yield
 
 
-@pytest.fixture(params=["implicit_euler", "symplectic_euler"])
+@pytest.fixture(params=list(INTEGRATORS))
 def name(request):
-    """The schemes of one step, for which the mean velocity is the one at the end; tests/integrators has the others."""
     return request.param
 
 
@@ -47,12 +47,16 @@ class Network:
         self.c = np.broadcast_to(np.asarray(damping, np.float64), len(self.pairs))
         self.outer = np.zeros((self.n, 3)) if outer is None else outer
 
-    def dynamics(self, x, v, elapsed=0.0):
+    def forces(self, x, v, elapsed):
         forces = self.outer.copy()
         a, b = self.pairs.T
         pull = self.k[:, None] * (x[b] - x[a]) + self.c[:, None] * (v[b] - v[a])
         np.add.at(forces, a, pull)
         np.add.at(forces, b, -pull)
+        return forces
+
+    def dynamics(self, x, v, elapsed):
+        forces = self.forces(x, v, elapsed)
         blocks = -np.eye(3) * np.stack([self.k, self.c])[:, :, None, None]
         return Dynamics(self.masses, forces, self.pairs, blocks[0], blocks[1], np.zeros((self.n, 3, 3)))
 
@@ -63,11 +67,12 @@ def begin(integrator, network, x, v, dt):
 
 def advance(integrator, network, x, v, dt, steps, constraints=None):
     constraints = constraints or build_constraints(network.n)
+    memory = np.zeros((0, *v.shape))
     for _ in range(steps):
-        begin(integrator, network, x, v, dt)
+        integrator.begin(network, Start(x, v, memory), dt)
         dv, _ = integrator.solve(constraints)
-        v = v + dv
-        x = x + dt * v
+        x = x + dt * (v + dv)
+        v, memory = integrator.end()
     return x, v
 
 
@@ -150,8 +155,8 @@ def test_impulses_of_constraints_are_what_newton_asks_for(name, rng):
     constraints.change[:] = np.einsum("nij,nj->ni", blocked, rng.normal(size=(40, 3)))
     integrator = build(name, network.pairs, 40)
     begin(integrator, network, x, v, dt)
-    dv, impulse = integrator.solve(constraints)
-    momentum = network.masses @ dv
+    _, impulse = integrator.solve(constraints)
+    momentum = network.masses @ (integrator.end()[0] - v)
     np.testing.assert_allclose(momentum, dt * network.outer.sum(axis=0) + impulse.sum(axis=0), atol=1e-11)
     along = np.einsum("nij,nj->ni", constraints.filters, impulse)
     np.testing.assert_allclose(along, 0.0, atol=1e-9 * np.abs(impulse).max())
@@ -169,11 +174,11 @@ def test_a_pinned_vertex_is_carried_by_its_pin(name):
     np.testing.assert_array_equal(dv[0], 0.0)
     np.testing.assert_allclose(impulse[0], -0.01 * 0.2 * GRAVITY, rtol=1e-12)
     np.testing.assert_allclose(impulse[1], 0.0, atol=1e-15)
-    np.testing.assert_allclose(dv[1], 0.01 * GRAVITY, rtol=1e-12)
+    np.testing.assert_allclose(integrator.end()[0], [np.zeros(3), 0.01 * GRAVITY], rtol=1e-12)
 
 
 def test_pins_and_filters_are_respected_exactly(name, rng):
-    """With default parameters: a pin to the bit, a plane to rounding."""
+    """With default parameters: to the rounding of a position."""
     network = random_network(rng)
     free = np.arange(40) % 4
     constraints = build_constraints(40)
@@ -184,11 +189,11 @@ def test_pins_and_filters_are_respected_exactly(name, rng):
     v = rng.normal(size=(40, 3))
     begin(integrator, network, rng.normal(size=(40, 3)), v, 4e-4)
     dv, _ = integrator.solve(constraints)
-    np.testing.assert_array_equal(dv[free == 0], constraints.change[free == 0])
-    off = np.einsum("nij,nj->ni", blocked, dv) - constraints.change
-    np.testing.assert_allclose(off, 0.0, atol=1e-14 * np.abs(dv).max())
+    off = 4e-4 * (np.einsum("nij,nj->ni", blocked, dv) - constraints.change)
+    np.testing.assert_allclose(off, 0.0, atol=2e-15)
 
 
+@pytest.mark.parametrize("name", ONE_VELOCITY)
 def test_drag_of_one_sliding_vertex(name):
     """m dv = dt f + j - drag dv along the plane, the prescribed change across it."""
     mass, dt, drag = 0.3, 0.01, 0.7
@@ -206,6 +211,7 @@ def test_drag_of_one_sliding_vertex(name):
     np.testing.assert_allclose(impulse[0], [0.0, 0.0, mass * 0.11 + dt * 3.0], atol=1e-15)
 
 
+@pytest.mark.parametrize("name", ONE_VELOCITY)
 def test_drag_in_any_direction_matches_the_dense_system(name, rng):
     """Drag that does not commute with the filters, as of a second body at a slant."""
     n, dt = 12, 0.01

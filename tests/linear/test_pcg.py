@@ -204,8 +204,7 @@ print(len(seen))
 
 def test_bits_do_not_depend_on_the_number_of_threads():
     """In a process of its own, which may use more threads than this one."""
-    environment = {key: value for key, value in os.environ.items() if key != "NUMBA_NUM_THREADS"}  # set by weft.jit
-    environment["WEFT_THREADS"] = "4"
+    environment = {**os.environ, "WEFT_THREADS": "4"}
     done = subprocess.run(
         [sys.executable, "-c", THREADS],
         cwd=Path(__file__).parents[2],

@@ -158,6 +158,13 @@ def test_the_faces_of_a_box_are_flat_and_differ():
     assert min(abs(a - b) for a, b in [(tones[0], tones[1]), (tones[1], tones[2]), (tones[0], tones[2])]) > 12.0
 
 
+def test_a_crease_of_nothing_keeps_the_normals_of_triangles():
+    camera = look_at((1.0, -1.5, 1.0), (0.0, 0.0, 0.0))
+    shape = box((0.6, 0.6, 0.6), (0, 0, 0))
+    sharp, usual = (draw([Surface(*shape, RED, crease=crease)], camera, SIZE) for crease in (0.0, BODY_CREASE))
+    np.testing.assert_array_equal(sharp, usual)
+
+
 def test_nearer_things_hide_farther_ones():
     camera = look_at((0.0, -4.0, 0.5), (0.0, 0.0, 0.5))
     near, far = body(box((0.4, 0.4, 0.4), (0, -1, 0.5)), RED), body(box((2, 0.2, 2), (0, 1, 0.5)), BLUE)

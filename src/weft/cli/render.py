@@ -22,6 +22,10 @@ def render(
     azimuth: Annotated[float, typer.Option(help="Direction of view around z, in degrees.")] = 30.0,
     elevation: Annotated[float, typer.Option(min=-89, max=89, help="Height of view, in degrees.")] = 22.0,
     stretch: Annotated[bool, typer.Option("--stretch", help="Colour the cloth by how far it is stretched.")] = False,
+    boxes: Annotated[
+        str | None,
+        typer.Option(help="Draw the boxes that this broad phase, e.g. aabb_tree, did not test against the bodies."),
+    ] = None,
 ) -> None:
     """Draw a recording as a picture or an animation."""
     from weft.errors import WeftError
@@ -37,7 +41,7 @@ def render(
     from weft.render.film import Film, is_animation
 
     animated = is_animation(output)
-    film = Film(opened, (sides[0], sides[1]), azimuth, elevation, stretch)
+    film = Film(opened, (sides[0], sides[1]), azimuth, elevation, stretch, boxes)
     if not animated:
         film.write_picture(output, frame)
     else:

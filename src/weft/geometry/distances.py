@@ -24,12 +24,12 @@ Reference: Sunday, "Distance between lines and segments with their closest point
 
 from __future__ import annotations
 
+from weft.geometry.vectors import Vector
 from weft.jit import kernel
 
 NARROW_SIN_SQ = 1e-2  # below this squared sine of the angle between two edges, their normal is refined
 FLAT_SIN_SQ = 1e-14  # below this one the normal cannot be trusted at all: the azimuth of e1 x e2 is off by > 1e-9
 
-Vector = tuple[float, float, float]
 SegmentClosest = tuple[float, float, float, float]
 EdgesClosest = tuple[float, float, float, float, float]
 TriangleClosest = tuple[float, float, float, float, float, float]

@@ -19,6 +19,7 @@ import numpy as np
 
 from weft.arrays import Bools, Floats, Ints, Longs
 from weft.geometry.predicates import UNDERFLOW_ERROR, build_limbs, filter_orient2d, orient2d, orient3d
+from weft.geometry.vectors import cross, difference
 from weft.jit import kernel, prange
 
 SEPARATION_ERROR = 2.0**-50
@@ -266,7 +267,7 @@ def _compare(points: Floats, a: int, b: int) -> int:
 @kernel
 def _dominant_axis(points: Floats) -> int:
     """The axis closest to the normal of A, as far as floating point can tell."""
-    normal = _cross(_side(points, ROWS[0], ROWS[1]), _side(points, ROWS[0], ROWS[2]))
+    normal = cross(difference(points, ROWS[1], points, ROWS[0]), difference(points, ROWS[2], points, ROWS[0]))
     nx, ny, nz = abs(normal[0]), abs(normal[1]), abs(normal[2])
     if nx >= ny and nx >= nz:
         return 0
@@ -318,21 +319,21 @@ def _has_separating_direction(points: Floats) -> bool:
     and the products of two sides.
     """
     sides = (
-        _side(points, ROWS[0], ROWS[1]),
-        _side(points, ROWS[1], ROWS[2]),
-        _side(points, ROWS[2], ROWS[0]),
-        _side(points, ROWS[3], ROWS[4]),
-        _side(points, ROWS[4], ROWS[5]),
-        _side(points, ROWS[5], ROWS[3]),
+        difference(points, ROWS[1], points, ROWS[0]),
+        difference(points, ROWS[2], points, ROWS[1]),
+        difference(points, ROWS[0], points, ROWS[2]),
+        difference(points, ROWS[4], points, ROWS[3]),
+        difference(points, ROWS[5], points, ROWS[4]),
+        difference(points, ROWS[3], points, ROWS[5]),
     )
-    normals = (_cross(sides[0], sides[1]), _cross(sides[3], sides[4]))
+    normals = (cross(sides[0], sides[1]), cross(sides[3], sides[4]))
     for k in range(17):
         if k < 2:
             direction = normals[k]
         elif k < 8:
-            direction = _cross(normals[(k - 2) // 3], sides[k - 2])
+            direction = cross(normals[(k - 2) // 3], sides[k - 2])
         else:
-            direction = _cross(sides[(k - 8) // 3], sides[3 + (k - 8) % 3])
+            direction = cross(sides[(k - 8) // 3], sides[3 + (k - 8) % 3])
         if _separates(points, direction):
             return True
     return False
@@ -365,14 +366,3 @@ def _separation_error(points: Floats, dx: float, dy: float, dz: float) -> float:
             reach = max(reach, abs(points[row, axis]))
     error = SEPARATION_ERROR * ((abs(dx) + abs(dy) + abs(dz)) * reach) + UNDERFLOW_ERROR
     return error if error < OVERFLOW_ERROR else np.inf
-
-
-@kernel
-def _side(points: Floats, a: int, b: int) -> tuple[float, float, float]:
-    """b - a, rounded."""
-    return points[b, 0] - points[a, 0], points[b, 1] - points[a, 1], points[b, 2] - points[a, 2]
-
-
-@kernel
-def _cross(u: tuple[float, float, float], v: tuple[float, float, float]) -> tuple[float, float, float]:
-    return u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]

@@ -16,6 +16,7 @@ from weft.render.animation import is_animation, write_animation, write_picture
 from weft.render.camera import Camera, Framing
 from weft.render.colours import body_colour, cloth_colours
 from weft.render.picture import BODY_CREASE, HeatScale, Surface, draw
+from weft.render.skipped import SkippedBoxes
 from weft.scene.build import build_bodies, build_world
 from weft.simulation.recording import Recording
 
@@ -36,6 +37,7 @@ class Film:
     size : width and height [pixels]
     azimuth, elevation : where the camera stands [degrees]
     stretch : colour the cloth by its strain
+    boxes : name of a broad phase whose boxes are drawn where it did not look for contact with bodies
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Film:
         azimuth: float,
         elevation: float,
         stretch: bool = False,
+        boxes: str | None = None,
     ) -> None:
         if len(recording) == 0:
             raise WeftError(f"{recording.path}: holds no frame yet; run its scene first")
@@ -55,6 +58,7 @@ class Film:
         floors = [body for body in self._bodies if _is_floor(body)]
         self._ground = max((float(body.start.position[2]) for body in floors), default=None)
         self._bodies = [body for body in self._bodies if body not in floors]
+        self._skipped = None if boxes is None else SkippedBoxes(recording, boxes)
         self._stretch = stretch
         if stretch:
             world = build_world(recording.scene)
@@ -113,6 +117,9 @@ class Film:
             mesh = body.triangulate(frame / self.recording.fps)
             scenery = isinstance(body.shape, Plane)
             surfaces.append(Surface(*mesh, body_colour(k), crease=BODY_CREASE, scenery=scenery))
+        skipped = None if self._skipped is None else self._skipped.surface(frame)
+        if skipped is not None:
+            surfaces.append(skipped)
         heat = HeatScale(0.0, FULL_HEAT, "stretch") if self._stretch else None
         return draw(surfaces, camera, self.size, ground_height=self._ground, heat=heat)
 

@@ -53,6 +53,7 @@ SKY_STEP = 4.0  # texels of a sky map between points where sky light is known on
 SKY_MOST_STEPS = 96
 SKY_GRID = 72  # points a side of the grid that holds the sky light on the floor
 HEAT_STEPS = 512
+FLAT = 1.0 - 1e-9  # cosine between neighbours that count as one plane, whatever the crease: a triangle is its own
 LARGEST_SIDE = 8192
 MOST_SAMPLES = 300_000_000  # at 8 bytes each
 
@@ -68,7 +69,7 @@ class Surface:
     front, back : colours of the two sides; a body has one, so its back may be left out
     values : (n,) or (m,) numbers shown as a heat map in place of the colours, by vertex or by triangle
     crease : degrees; edges sharper than this stay sharp. None smooths over all of them, as cloth wants
-    scenery : True for a large plane: it takes shadows but throws none, and fades into the backdrop as the floor does
+    scenery : True for a large plane or lines: takes shadows but throws none, and fades into the backdrop like the floor
     """
 
     positions: npt.ArrayLike
@@ -257,7 +258,7 @@ def _crease_cosine(crease: float | None, index: int) -> float:
         return -2.0
     if not 0.0 <= crease <= 180.0:
         raise WeftError(f"crease of surface {index}: expected 0 to 180 degrees, got {crease:g}")
-    return float(np.cos(np.radians(crease)))
+    return min(float(np.cos(np.radians(crease))), FLAT)
 
 
 def _at_corners(scene: _Scene, places: Floats, sky: Sky) -> Drawn:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import Bytes, Floats, Ints
+from weft.geometry.vectors import dot
 from weft.jit import kernel
 from weft.render.colours import to_srgb
 from weft.render.jobs import run_bands
 from weft.render.lights import KeyLight, clamp, compute_key_share
 from weft.render.rasteriser import NOTHING, Keys, Triple
-from weft.render.spots import Drawn, Ground, Spot, View, depth_of_floor, dot, floor_spot, ray, surface_spot, unit
+from weft.render.spots import Drawn, Ground, Spot, View, depth_of_floor, floor_spot, ray, surface_spot, unit
 
 # Linear light: a warm lamp over the camera's left shoulder, a cool sky, and what the floor throws back.
 KEY_COLOUR = (1.02, 0.965, 0.89)

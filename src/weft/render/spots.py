@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from weft.arrays import Floats, Ints
+from weft.geometry.vectors import dot
 from weft.jit import kernel
 from weft.render.lights import clamp, lattice_index
 from weft.render.rasteriser import Triple
@@ -107,11 +108,6 @@ def unit(x: float, y: float, z: float) -> Triple:
     length = math.sqrt(x * x + y * y + z * z)
     scale = 1.0 / length if length > 0.0 else 0.0
     return x * scale, y * scale, z * scale
-
-
-@kernel
-def dot(a: Triple, b: Triple) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel

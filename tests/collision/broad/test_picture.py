@@ -24,7 +24,14 @@ def test_boxes_far_from_the_other_mesh_are_not_tested(name):
     meets = ((lower <= triangle.positions.max(axis=0)) & (upper >= triangle.positions.min(axis=0))).all(axis=1)
     assert not meets.any()
     top = untested_boxes(a, outermost=True)
-    assert set(top.depth) == {depth[0]}
+    assert 0 < len(top.lower) <= len(lower)
+
+    def within(inner_lower, inner_upper):
+        return (inner_lower[:, None] >= top.lower).all(axis=2) & (inner_upper[:, None] <= top.upper).all(axis=2)
+
+    assert within(lower, upper).any(axis=1).all()  # they cover all that was skipped
+    deeper = top.depth[:, None] > top.depth
+    assert not (within(top.lower, top.upper) & deeper).any()  # and none lies in another
 
 
 def test_all_boxes_of_the_baseline_are_tested():

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
-from weft.collision.broad import BroadPhase
+from weft.arrays import Floats, Ints, Longs
+from weft.collision.broad import BroadPhase, TestedBoxes
 
 
 class UntestedBoxes(NamedTuple):
@@ -30,14 +30,28 @@ class UntestedBoxes(NamedTuple):
 def untested_boxes(phase: BroadPhase, outermost: bool = False) -> UntestedBoxes:
     """Boxes that the last `self_pairs` or `pairs` of `phase` skipped, the shallowest first.
 
-    With `outermost` only those at the smallest depth at which any box was skipped, which cover less of the picture.
+    With `outermost` only those that lie in no other of them: where the search stopped.
     """
     boxes = phase.tested_boxes()
     skipped = np.flatnonzero(~boxes.tested)
     skipped = skipped[np.argsort(boxes.depth[skipped], kind="stable")]
-    if outermost and len(skipped):
-        skipped = skipped[boxes.depth[skipped] == boxes.depth[skipped[0]]]
+    if outermost:
+        skipped = _outermost(boxes, skipped)
     return UntestedBoxes(boxes.lower[skipped], boxes.upper[skipped], boxes.depth[skipped])
+
+
+def _outermost(boxes: TestedBoxes, skipped: Longs) -> Longs:
+    """Those of `skipped` that lie in no shallower one of them."""
+    kept = skipped[:0]
+    for depth in np.unique(boxes.depth[skipped]):
+        level = skipped[boxes.depth[skipped] == depth]
+        within = np.zeros(len(level), np.bool_)
+        for outer in kept:
+            within |= (boxes.lower[level] >= boxes.lower[outer]).all(axis=1) & (
+                boxes.upper[level] <= boxes.upper[outer]
+            ).all(axis=1)
+        kept = np.concatenate([kept, level[~within]])
+    return kept
 
 
 def build_wireframe(lower: Floats, upper: Floats, thickness: float) -> tuple[Floats, Ints]:

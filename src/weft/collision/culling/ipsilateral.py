@@ -28,31 +28,13 @@ from typing import Literal, Self
 from weft.arrays import Bools, Floats, Ints
 from weft.collision.culling.row_filter import RowFilter, all_kept, as_rows
 from weft.geometry.mesh import Mesh
+from weft.geometry.vectors import Vector, cross, difference, dot
 from weft.jit import kernel
 from weft.parameters import Parameters, quantity
 
 PUBLISHED, ENDS, SOUND = 0, 1, 2
 _VARIANTS = {"published": PUBLISHED, "ends": ENDS, "sound": SOUND}
 ROUNDING = 1e-14  # of the product of the lengths involved: some 40 units of float64 rounding
-
-
-Vector = tuple[float, float, float]
-
-
-@kernel
-def difference(x: Floats, i: int, y: Floats, j: int) -> Vector:
-    """Row i of x minus row j of y."""
-    return x[i, 0] - y[j, 0], x[i, 1] - y[j, 1], x[i, 2] - y[j, 2]
-
-
-@kernel
-def cross(u: Vector, v: Vector) -> Vector:
-    return u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]
-
-
-@kernel
-def dot(u: Vector, v: Vector) -> float:
-    return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
 
 
 @kernel

@@ -50,13 +50,13 @@ from weft.collision.culling.contour import is_contour_simple
 from weft.collision.culling.row_filter import RowFilter, all_kept
 from weft.geometry.mesh import Mesh
 from weft.geometry.topology import Csr, group_rows
+from weft.geometry.vectors import Vector
 from weft.jit import kernel
 from weft.parameters import Parameters, quantity
 
 HALF_PI = 0.5 * np.pi
 ROUNDING = 1e-6  # rad, added to every sound cone: arccos near 0 loses half the digits
 
-Vector = tuple[float, float, float]
 Cone = tuple[float, float, float, float]
 
 

@@ -48,6 +48,7 @@ import math
 
 from weft.arrays import Floats, Ints
 from weft.geometry.distances import closest_on_edges, closest_on_triangle
+from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
 
 ROUNDING = 2.0**-49  # 16 roundings of a double: see above
@@ -60,7 +61,6 @@ MAX_STEPS = 64
 CERTIFIED = 2.0  # what `_reach` says of a whole interval
 
 Differences = tuple[float, float, float, float, float, float, float, float, float, float, float, float]
-Vector = tuple[float, float, float]
 
 
 @kernel

@@ -35,6 +35,7 @@ import math
 
 from weft.arrays import Floats, Ints
 from weft.collision.narrow.proximity import closest_edge_edge
+from weft.geometry.vectors import cross, difference, dot, minus
 from weft.jit import kernel
 
 ROUNDING_THICKNESS = 1e-6  # m
@@ -43,40 +44,19 @@ TWO_THIRDS_PI = 2.0 * math.pi / 3.0
 
 Cubic = tuple[float, float, float, float]
 Times = tuple[float, float, float, float]
-Vector = tuple[float, float, float]
-
-
-@kernel
-def _difference(x: Floats, i: int, j: int) -> Vector:
-    return x[i, 0] - x[j, 0], x[i, 1] - x[j, 1], x[i, 2] - x[j, 2]
-
-
-@kernel
-def _minus(a: Vector, b: Vector) -> Vector:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-@kernel
-def _cross(a: Vector, b: Vector) -> Vector:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@kernel
-def _dot(a: Vector, b: Vector) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
 def coplanarity_cubic(x_t0: Floats, x_t1: Floats, i: int, j: int, k: int, m: int) -> Cubic:
     """a0, a1, a2, a3 of the four points i, j, k, m moving from x_t0 to x_t1."""
-    a, c, e = _difference(x_t0, j, i), _difference(x_t0, k, i), _difference(x_t0, m, i)
-    b = _minus(_difference(x_t1, j, i), a)
-    d = _minus(_difference(x_t1, k, i), c)
-    f = _minus(_difference(x_t1, m, i), e)
-    k_, q_ = _cross(b, d), _cross(a, c)
-    ad, bc = _cross(a, d), _cross(b, c)
+    a, c, e = difference(x_t0, j, x_t0, i), difference(x_t0, k, x_t0, i), difference(x_t0, m, x_t0, i)
+    b = minus(difference(x_t1, j, x_t1, i), a)
+    d = minus(difference(x_t1, k, x_t1, i), c)
+    f = minus(difference(x_t1, m, x_t1, i), e)
+    k_, q_ = cross(b, d), cross(a, c)
+    ad, bc = cross(a, d), cross(b, c)
     n_ = (ad[0] + bc[0], ad[1] + bc[1], ad[2] + bc[2])
-    return _dot(e, q_), _dot(e, n_) + _dot(f, q_), _dot(e, k_) + _dot(f, n_), _dot(f, k_)
+    return dot(e, q_), dot(e, n_) + dot(f, q_), dot(e, k_) + dot(f, n_), dot(f, k_)
 
 
 @kernel
@@ -164,12 +144,12 @@ def _is_near(x: Floats, edges: bool, thickness: float) -> bool:
     if edges:
         _, _, _, _, rx, ry, rz, _ = closest_edge_edge(x, 0, 1, 2, 3)
         return math.sqrt(rx * rx + ry * ry + rz * rz) < thickness
-    e1, e2, d = _difference(x, 2, 1), _difference(x, 3, 1), _difference(x, 0, 1)
-    n = _cross(e1, e2)
-    nn = _dot(n, n)
-    if not abs(_dot(n, d)) < thickness * math.sqrt(nn):
+    e1, e2, d = difference(x, 2, x, 1), difference(x, 3, x, 1), difference(x, 0, x, 1)
+    n = cross(e1, e2)
+    nn = dot(n, n)
+    if not abs(dot(n, d)) < thickness * math.sqrt(nn):
         return False
-    v, w = _dot(n, _cross(d, e2)) / nn, _dot(n, _cross(e1, d)) / nn
+    v, w = dot(n, cross(d, e2)) / nn, dot(n, cross(e1, d)) / nn
     return v >= 0.0 and w >= 0.0 and v + w <= 1.0
 
 

@@ -17,12 +17,12 @@ from weft.arrays import Floats, Ints
 from weft.collision.narrow import QUERY_KINDS, ContactKind, Contacts, join_contacts
 from weft.errors import WeftError, nearest
 from weft.geometry.distances import closest_on_edges, closest_on_triangle
+from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
 
 NODE_NODE, NODE_EDGE = int(ContactKind.NODE_NODE), int(ContactKind.NODE_EDGE)
 NODE_TRIANGLE, EDGE_EDGE = int(ContactKind.NODE_TRIANGLE), int(ContactKind.EDGE_EDGE)
 
-Vector = tuple[float, float, float]
 Closest = tuple[float, float, float, float, float, float, float, int]
 
 

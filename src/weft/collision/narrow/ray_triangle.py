@@ -22,9 +22,9 @@ import numpy as np
 
 from weft.arrays import Bools, Floats, Ints
 from weft.collision.narrow import ContactKind, Contacts
+from weft.geometry.vectors import Vector
 from weft.jit import kernel
 
-Vector = tuple[float, float, float]
 Hit = tuple[float, float, float, float]
 
 

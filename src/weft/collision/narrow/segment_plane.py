@@ -33,6 +33,7 @@ import numpy.typing as npt
 from weft.arrays import Floats, Ints
 from weft.collision.narrow import ContactKind, Contacts
 from weft.errors import WeftError, nearest
+from weft.geometry.vectors import Vector
 from weft.jit import kernel
 
 TOLERANCE = 2.0 * math.pi / 100.0  # rad, eq. 10
@@ -42,7 +43,6 @@ NONE = -1
 NODE_NODE, NODE_EDGE = int(ContactKind.NODE_NODE), int(ContactKind.NODE_EDGE)
 NODE_TRIANGLE, EDGE_EDGE = int(ContactKind.NODE_TRIANGLE), int(ContactKind.EDGE_EDGE)
 
-Vector = tuple[float, float, float]
 Triangle = tuple[float, float, float, float, float, float, float, float, float]
 
 

@@ -19,9 +19,8 @@ from __future__ import annotations
 import math
 
 from weft.arrays import Floats, Ints
+from weft.geometry.vectors import Vector
 from weft.jit import kernel
-
-Vector = tuple[float, float, float]
 
 
 @kernel
