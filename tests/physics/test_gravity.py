@@ -11,7 +11,11 @@ from weft.scene.schema import Scene
 from weft.simulation.simulation import Simulation
 
 G = 9.81
-METHODS = {"implicit": ({}, 2), "explicit": ({"integrator": "symplectic_euler", "response": "contact_filter"}, 40)}
+METHODS = {
+    "implicit": ({"model": "mass_spring"}, 2),
+    "explicit": ({"model": "mass_spring", "integrator": "symplectic_euler", "response": "contact_filter"}, 40),
+}
+EXACT = {"name": "implicit_euler", "tolerance": 1e-12}
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +60,7 @@ def test_free_fall_is_exact(method, ripples):
 
 def test_free_fall_of_every_vertex_is_exact_where_the_system_is_solved_exactly():
     grid = {"size": [0.5, 0.4], "vertices": [8, 7], "center": [0, 0, 3]}
-    method = {"integrator": {"name": "implicit_euler", "tolerance": 1e-12}}
-    simulation = build({"grid": grid}, method=method)
+    simulation = build({"grid": grid}, method={"integrator": EXACT})
     for _ in range(60):
         simulation.step()
     drop = 3.0 - simulation.state.positions[:, 2]
@@ -70,7 +73,8 @@ def test_two_cloths_fall_alike():
         {"grid": {"size": [0.3, 0.3], "vertices": [5, 5], "center": [x, 0, 3]}, "fabric": fabric}
         for x, fabric in ((0.0, "silk"), (1.0, "denim"))
     ]
-    simulation = Simulation(Scene.model_validate({"name": "fall", "cloth": cloth, "wind": {"density": 0.0}}))
+    scene = {"name": "fall", "method": {"integrator": EXACT}, "cloth": cloth, "wind": {"density": 0.0}}
+    simulation = Simulation(Scene.model_validate(scene))
     for _ in range(30):
         simulation.step()
     drop = 3.0 - simulation.state.positions[:, 2]

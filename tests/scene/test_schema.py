@@ -99,7 +99,7 @@ def test_a_method_is_a_name_or_a_table():
     assert parse('method = "provot1995"').parts is METHODS["provot1995"]
     parts = parse('method.integrator = { name = "implicit_euler", tolerance = 1e-6 }').parts
     assert parts == Method(integrator={"name": "implicit_euler", "tolerance": 1e-6})
-    assert parts.model == "mass_spring"
+    assert parts.model == "shell"
 
 
 @pytest.mark.parametrize("name", fabric_names())

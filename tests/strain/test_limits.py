@@ -52,7 +52,7 @@ def hang(strain, integrator="implicit_euler"):
     grid = {"size": [0.5, 0.5], "vertices": [11, 11], "plane": "xz", "center": [0, 0, 1]}
     scene = Scene(
         name="hang", duration=1.0, fps=10, steps_per_frame=12,
-        method={"integrator": integrator, "strain": strain},
+        method={"model": "mass_spring", "integrator": integrator, "strain": strain},
         cloth=[{"grid": grid, "fabric": fabric, "pins": [{"vertices": [10, 120]}]}],
         collider=[{"plane": {"normal": [0, 0, 1]}}],
     )  # fmt: skip

@@ -54,7 +54,7 @@ class Method(Parameters):
     """
 
     description: str = quantity("what it is for, and its paper", default="given in the scene")
-    model: Part = quantity("cloth model", default="mass_spring")
+    model: Part = quantity("cloth model", default="shell")
     integrator: Part = quantity("time integrator", default="implicit_euler")
     broad: Part = quantity("broad phase of collision detection", default="linear_tree")
     response: Part = quantity("what is done about contacts", default="dividing_planes")
@@ -89,6 +89,7 @@ METHODS = {
     ),
     "provot1995": Method(
         description="Provot's explicit mass-spring cloth with limited strain (Graphics Interface 1995): small steps",
+        model="mass_spring",
         integrator="symplectic_euler",
         response="contact_filter",
         strain="position_limit",

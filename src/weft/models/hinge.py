@@ -30,6 +30,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from weft.arrays import Bools, Floats, Ints
 from weft.geometry.mesh import Mesh
@@ -87,11 +88,25 @@ def build_weights(mesh: Mesh, frames: Frames, hinges: Hinges, bending_weft: floa
     twist = 2.0 * np.sqrt(bending_weft * bending_warp)
     rigidity = np.diag([bending_weft, twist, bending_warp])
     to_curvature, area = _curvatures(mesh, frames, hinges, rigidity)
-    weights = area[:, None, None] * np.einsum("tki,kl,tlj->tij", to_curvature, rigidity, to_curvature)
-    hinge = hinges.of_triangle
-    turned = (hinge >= 0) & (hinges.signs[hinge] < 0) & (hinges.sides[hinge, 1] == np.arange(len(hinge))[:, None])
-    sign = np.where(turned, -1.0, 1.0)  # such a triangle sees the angle from the other side
-    return np.ascontiguousarray(weights * sign[:, :, None] * sign[:, None, :])
+    weights: Floats = area[:, None, None] * np.einsum("tki,kl,tlj->tij", to_curvature, rigidity, to_curvature)
+    return weights
+
+
+def gather_weights(hinges: Hinges, weights: Floats) -> csr_array:
+    """The weights of all triangles together, (h, h)."""
+    row, column = np.broadcast_arrays(hinges.of_triangle[:, :, None], hinges.of_triangle[:, None, :])
+    used = (row >= 0) & (column >= 0)
+    h = len(hinges.vertices)
+    return csr_array((weights[used], (row[used], column[used])), shape=(h, h))
+
+
+def rest_angles(mesh: Mesh, hinges: Hinges) -> Floats:
+    """Dihedral angle (h,) of each hinge of the mesh as it is; positive where the normals spread apart."""
+    a, b, c, d = (mesh.positions[hinges.vertices[:, k]] for k in range(4))
+    edge = (b - a) / np.linalg.norm(b - a, axis=1, keepdims=True)
+    m, n = np.cross(b - a, c - a), np.cross(d - a, b - a)
+    angles: Floats = np.arctan2((edge * np.cross(m, n)).sum(axis=1), (m * n).sum(axis=1))
+    return angles
 
 
 def _curvatures(mesh: Mesh, frames: Frames, hinges: Hinges, rigidity: Floats) -> tuple[Floats, Floats]:
