@@ -48,14 +48,12 @@ CLEAR, BOXES, OBLIQUE = 0, 1, 2
 
 @kernel
 def _overlap_time(v_t0: float, v_t1: float, least: float) -> tuple[float, float]:
-    """When, in [0, 1], a separation that goes from v_t0 to v_t1 is below `least`: (1, 0) for never."""
-    if v_t0 >= least:
+    """When, in [0, 1], a separation that goes from v_t0 to v_t1 is below `least`, or 0: (1, 0) for never."""
+    if v_t0 > 0.0:  # then it is not below `least` either
         if v_t1 >= least - ROUNDING:
             return 1.0, 0.0
         return (v_t0 - least) / (v_t0 - v_t1), 1.0
-    if v_t1 < least:
-        return 0.0, 1.0
-    return 0.0, (least - v_t0) / (v_t1 - v_t0)
+    return 0.0, (1.0 if v_t1 <= 0.0 else v_t0 / (v_t0 - v_t1))
 
 
 @kernel
@@ -82,9 +80,9 @@ def collision_plane(
         b_low_t1, b_high_t1 = _span(x_t1, triangles, tb, d)
         above, below = b_low - a_high, a_low - b_high  # of which at most one is positive
         apart = max(above, below)
-        least = min(gap, apart) if apart > 0.0 else 0.0
-        enter_a, leave_a = _overlap_time(above, b_low_t1 - a_high_t1, least if above > 0.0 else 0.0)
-        enter_b, leave_b = _overlap_time(below, a_low_t1 - b_high_t1, least if below > 0.0 else 0.0)
+        least = min(gap, apart)
+        enter_a, leave_a = _overlap_time(above, b_low_t1 - a_high_t1, least)
+        enter_b, leave_b = _overlap_time(below, a_low_t1 - b_high_t1, least)
         enter, leave = max(enter_a, enter_b), min(leave_a, leave_b)
         first, last = max(first, enter), min(last, leave)
         if first > last:
