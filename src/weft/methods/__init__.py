@@ -82,6 +82,9 @@ _LIU: dict[str, Any] = {
     "steps_per_frame": 10,
 }
 
+# Parameters of a part are checked by its class, which imports numba: a test checks these, not every start of weft.
+_unchecked = Method.model_construct
+
 METHODS = {
     "engine": Method(
         description="the default: implicit cloth, contact springs with friction, motion that cannot cross",
@@ -101,19 +104,19 @@ METHODS = {
         integrator="bdf2",
         steps_per_frame=2,
     ),
-    "liu1998": Method(
+    "liu1998": _unchecked(
         description="Liu, Ko and Chang (Computers & Graphics 1998): boxes of triangles may not meet; their S3",
         broad="binary_tree",
         response="box_avoidance",
         **_LIU,
     ),
-    "liu1998_s2": Method(
+    "liu1998_s2": _unchecked(
         description="liu1998 without a hierarchy of boxes: their S2",
         broad="all_pairs",
         response="box_avoidance",
         **_LIU,
     ),
-    "liu1998_s1": Method(
+    "liu1998_s1": _unchecked(
         description="the geometric avoidance that liu1998 was compared with: their S1, vertices fixed for the step",
         broad="all_pairs",
         response="vertex_fixing",
