@@ -54,9 +54,9 @@ EXPLANATIONS = (
     "which has no vertex of B unless the mesh ends there, is tested against B. What the argument does not cover is a "
     "border edge, behind which there is no triangle.",
     "The paper's S2 took 170 times as long as S3 to detect collisions at 51 x 51. How many boxes are compared does not "
-    "depend on the machine, and is the ratio to look at; their factor beyond it is what a pair costs: their S2 seems to "
-    "have computed the collision time of every pair, while ours reads a list of boxes from end to end at about 2 ns a "
-    "pair, a tenth of what a box costs in a tree. Our S1, too, compares boxes before triangles.",
+    "depend on the machine, and is the ratio to look at; their factor beyond it is what a pair costs: their S2 seems "
+    "to have computed the collision time of every pair, while ours reads a list of boxes from end to end at about 2 ns "
+    "a pair, a tenth of what a box costs in a tree. Our S1, too, compares boxes before triangles.",
 )
 
 
