@@ -28,7 +28,7 @@ from weft.simulation.clock import StageClock
 from weft.simulation.system import ClothSystem
 from weft.strain import Springs, build_springs
 
-MAX_SOLVES = 3  # of one step, while contacts change
+MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
 
@@ -153,7 +153,7 @@ class Simulation:
             self.integrator.begin(self.system, Start(x, v, self.state.memory), dt)
         with self.clock("contacts"):
             self.response.begin(self._step_start(x, v))
-        for _ in range(MAX_SOLVES):
+        for _ in range(getattr(self.response, "max_solves", MAX_SOLVES)):
             with self.clock("solve"):
                 dv, impulses = self.integrator.solve(self.response.constraints())
             with self.clock("contacts"):
