@@ -95,7 +95,7 @@ def test_crossings_are_counted_by_kind(tmp_path):
 @pytest.mark.parametrize("place", GRIDS)
 def test_no_triangles_cross_and_the_cloth_comes_to_rest(tmp_path, place):
     found = measure(build_scene(Case(place, 21, "S3"), 1000), tmp_path / place, lambda frame: None)
-    assert found.crossings == found.adjacent_crossings == 0
+    assert found.crossings == found.adjacent_crossings == found.body_crossings == 0
     assert 1.0 <= found.average_runs <= 8.0
     assert found.unfinished == 0
     assert found.energies[-1] <= 1.01 * found.energies[80]
