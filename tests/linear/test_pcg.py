@@ -19,6 +19,7 @@ from tests.oracles.dense_system import (
 
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import build_constraints
+from weft.linear.levels import build_levels
 from weft.linear.pcg import build_work, solve_filtered, update_residual
 from weft.linear.springs import build_springs, no_springs
 
@@ -49,17 +50,43 @@ class System:
     def solve(self, filters, start, tolerance=1e-13, max_iterations=10_000):
         x = start.copy()
         iterations, residual = solve_filtered(
-            self.matrix, self.springs, self.b, filters, tolerance, max_iterations, build_work(self.n), x
+            self.matrix,
+            self.springs,
+            build_levels(self.matrix),
+            self.b,
+            filters,
+            tolerance,
+            max_iterations,
+            build_work(self.n),
+            x,
         )
         return x, iterations, residual
 
     def free_residual(self, filters, x):
         """Residual in the free directions relative to the right-hand side, in the norm of the preconditioner."""
-        diagonal = self.dense.reshape(self.n, 3, self.n, 3)[np.arange(self.n), :, np.arange(self.n), :]
-        inverse = np.linalg.inv(diagonal)
-        rest = np.einsum("nij,nj->ni", filters, self.b - (self.dense @ x.ravel()).reshape(-1, 3))
-        right = np.einsum("nij,nj->ni", filters, self.b)
-        return np.sqrt(np.einsum("ni,nij,nj", rest, inverse, rest) / np.einsum("ni,nij,nj", right, inverse, right))
+        apply = preconditioner(self.dense, build_levels(self.matrix), filters)
+        rest = np.einsum("nij,nj->ni", filters, self.b - (self.dense @ x.ravel()).reshape(-1, 3)).ravel()
+        right = np.einsum("nij,nj->ni", filters, self.b).ravel()
+        return np.sqrt(rest @ apply @ rest / (right @ apply @ right))
+
+
+def preconditioner(dense, levels, filters):
+    """The sum of the inverses over vertices and patches, dense."""
+    n = len(filters)
+    blocks = dense.reshape(n, 3, n, 3)
+    out = np.zeros((n, 3, n, 3))
+    out[np.arange(n), :, np.arange(n), :] = np.linalg.inv(blocks[np.arange(n), :, np.arange(n), :])
+    free = np.einsum("nii->n", filters) == 3.0
+    members = {n + a: [] for a in range(len(levels.blocks))}
+    for i in np.flatnonzero(free):
+        a = levels.parents[i]
+        while a >= 0:
+            members[a].append(i)
+            a = levels.parents[a]
+    for inside in filter(None, members.values()):
+        rows = np.ix_(inside, range(3), inside, range(3))
+        out[rows] += np.linalg.inv(blocks[rows].sum(axis=(0, 2)))[None, :, None, :]
+    return out.reshape(3 * n, 3 * n)
 
 
 def prescribed(rng, filters):

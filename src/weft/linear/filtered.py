@@ -7,6 +7,7 @@ import numpy as np
 from weft.arrays import Floats, Ints
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import Constraints
+from weft.linear.levels import build_levels
 from weft.linear.pcg import build_work, solve_filtered, update_residual
 from weft.linear.translations import Translations
 
@@ -21,6 +22,7 @@ class FilteredSystem:
 
     def __init__(self, pairs: Ints, n_vertices: int) -> None:
         self.matrix = build_matrix(pairs, n_vertices)
+        self._levels = build_levels(self.matrix)
         self._work = build_work(n_vertices)
         self._translations = Translations(pairs, n_vertices)
         self._stiffness_times_v = np.zeros((n_vertices, 3))
@@ -49,7 +51,7 @@ class FilteredSystem:
         c = constraints
         dv: Floats = c.change + np.einsum("nij,nj->ni", c.filters, guess)
         iterations, _ = solve_filtered(
-            self.matrix, c.springs, right, c.filters, tolerance, max_iterations, self._work, dv
+            self.matrix, c.springs, self._levels, right, c.filters, tolerance, max_iterations, self._work, dv
         )
         self.iterations += iterations
         residual = self.residual(c, dv, right)

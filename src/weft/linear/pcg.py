@@ -5,6 +5,8 @@ projector on the directions in which it is free, and a prescribed change z_i in 
 the springs of contacts, we solve for y in S A S y = S (b - A z) and return S y + z (the form of Ascher and Boxerman,
 2003, which drops no part of z in the preconditioner as the original does).
 
+The preconditioner is the inverse of each vertex's own block plus the shifts of patches (see `levels`).
+
 Sums run over a fixed number of chunks, merged in order: bitwise the same for any number of threads.
 """
 
@@ -14,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Floats
+from weft.arrays import Bools, Floats
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
+from weft.linear.levels import Levels, update_levels, update_shifts
 from weft.linear.springs import Springs, springs_on_diagonal, tension_at, update_tension
 
 CHUNKS = 32
@@ -31,13 +34,15 @@ class PcgWork(NamedTuple):
     z: Floats
     inverse: Floats
     """(n, 3, 3) inverse of the diagonal blocks"""
+    is_free: Bools
+    """(n,) vertices that are free in all directions"""
     partial: Floats
     """(2, CHUNKS)"""
 
 
 def build_work(n: int) -> PcgWork:
     vectors = np.zeros((4, n, 3))
-    return PcgWork(vectors[0], vectors[1], vectors[2], vectors[3], np.zeros((n, 3, 3)), np.zeros((2, CHUNKS)))
+    return PcgWork(*vectors, np.zeros((n, 3, 3)), np.zeros(n, np.bool_), np.zeros((2, CHUNKS)))
 
 
 @kernel
@@ -90,10 +95,26 @@ def _invert_block(a: Floats, springs: Springs, i: int, inverse_out: Floats) -> N
     inverse_out[i, 2, 2] = (a00 * a11 - a01 * a01) * inv_det
 
 
+@kernel
+def _is_identity(filters: Floats, i: int) -> bool:
+    trace = filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2]
+    return bool(trace == 3.0)  # of a projector: nothing is taken away
+
+
+@kernel
+def _shift_at(levels: Levels, is_free: Bools, i: int) -> tuple[float, float, float]:
+    """What the patches that hold vertex i add to its answer."""
+    patch = levels.parents[i] - len(is_free)
+    if patch < 0 or not is_free[i]:
+        return 0.0, 0.0, 0.0
+    return levels.shift[patch, 0], levels.shift[patch, 1], levels.shift[patch, 2]
+
+
 @kernel(parallel=True)
 def solve_filtered(
     matrix: BlockMatrix,
     springs: Springs,
+    levels: Levels,
     b: Floats,
     filters: Floats,
     tolerance: float,
@@ -107,9 +128,12 @@ def solve_filtered(
     the iterations and the residual relative to the right-hand side, both in the norm of the preconditioner.
     """
     n, m = len(b), len(springs.vertices)
-    r, p, q, z, inverse, partial = work
+    r, p, q, z, inverse, is_free, partial = work
     for c in range(m):  # once, so not worth the seconds that another parallel loop takes to compile
         update_tension(springs, x_inout, c)
+    for i in range(n):
+        is_free[i] = _is_identity(filters, i)
+    update_levels(levels, matrix, springs, is_free)
     for chunk in prange(CHUNKS):
         first = bound = 0.0
         for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
@@ -117,15 +141,19 @@ def solve_filtered(
             y0, y1, y2 = _product_row(matrix, springs, x_inout, i)
             r[i, 0], r[i, 1], r[i, 2] = _block_times(filters, i, b[i, 0] - y0, b[i, 1] - y1, b[i, 2] - y2)
             z0, z1, z2 = _block_times(inverse, i, r[i, 0], r[i, 1], r[i, 2])
-            p[i, 0], p[i, 1], p[i, 2] = _block_times(filters, i, z0, z1, z2)
-            first += r[i, 0] * p[i, 0] + r[i, 1] * p[i, 1] + r[i, 2] * p[i, 2]
-            g0, g1, g2 = _block_times(filters, i, b[i, 0], b[i, 1], b[i, 2])
-            h0, h1, h2 = _block_times(inverse, i, g0, g1, g2)
-            bound += g0 * h0 + g1 * h1 + g2 * h2
+            z[i, 0], z[i, 1], z[i, 2] = _block_times(filters, i, z0, z1, z2)
+            first += r[i, 0] * z[i, 0] + r[i, 1] * z[i, 1] + r[i, 2] * z[i, 2]
+            q[i, 0], q[i, 1], q[i, 2] = _block_times(filters, i, b[i, 0], b[i, 1], b[i, 2])
+            h0, h1, h2 = _block_times(inverse, i, q[i, 0], q[i, 1], q[i, 2])
+            bound += q[i, 0] * h0 + q[i, 1] * h1 + q[i, 2] * h2
         partial[0, chunk] = first
         partial[1, chunk] = bound
-    rho = _ordered_sum(partial[0])
-    scale = max(_ordered_sum(partial[1]), rho)
+    scale = _ordered_sum(partial[1]) + update_shifts(levels, q, is_free)
+    rho = _ordered_sum(partial[0]) + update_shifts(levels, r, is_free)
+    scale = max(scale, rho)
+    for i in range(n):
+        s0, s1, s2 = _shift_at(levels, is_free, i)
+        p[i, 0], p[i, 1], p[i, 2] = z[i, 0] + s0, z[i, 1] + s1, z[i, 2] + s2
     goal = tolerance * tolerance * scale
     iteration = 0
     while rho > goal and rho > 0.0 and iteration < max_iterations:
@@ -152,12 +180,14 @@ def solve_filtered(
                 z[i, 0], z[i, 1], z[i, 2] = _block_times(filters, i, z0, z1, z2)
                 new += r[i, 0] * z[i, 0] + r[i, 1] * z[i, 1] + r[i, 2] * z[i, 2]
             partial[0, chunk] = new
-        rho_new = _ordered_sum(partial[0])
+        rho_new = _ordered_sum(partial[0]) + update_shifts(levels, r, is_free)
         beta = rho_new / rho
         rho = rho_new
         for i in range(n):
-            for c in range(3):
-                p[i, c] = z[i, c] + beta * p[i, c]
+            s0, s1, s2 = _shift_at(levels, is_free, i)
+            p[i, 0] = z[i, 0] + s0 + beta * p[i, 0]
+            p[i, 1] = z[i, 1] + s1 + beta * p[i, 1]
+            p[i, 2] = z[i, 2] + s2 + beta * p[i, 2]
     return iteration, np.sqrt(rho / scale) if scale > 0.0 else 0.0
 
 
