@@ -79,14 +79,24 @@ class ImplicitStep:
         if self._p.solver == "linear":
             self._right = self._linearise(self._dv)
 
-    def _linearise(self, dv: Floats) -> Floats:
-        """Set up the matrix about `dv` [m/s]; return the right-hand side of the change that is missing there."""
+    def restart(self, x_t1: Floats) -> None:
+        """Take the step up again about the positions that a solve led to: the next solve starts from there."""
+        self._dv = (x_t1 - self._start.x) / self._dt - self._start.v
+        if self._p.solver == "linear":
+            self._right = self._linearise(self._dv, is_start=False) + self._matrix.product(self._dv)
+
+    def _linearise(self, dv: Floats, is_start: bool = True) -> Floats:
+        """Set up the matrix about `dv` [m/s]; return the right-hand side of the change that is missing there.
+
+        A linear solve is set up about the positions at the start of the step, where dv says nothing of them.
+        """
         (x, v, _), dt, s = self._start, self._dt, self._scheme
-        end = x + dt * (v + dv) if self._p.solver == "newton" else x
+        at_end = self._p.solver == "newton" or not is_start
+        end = x + dt * (v + dv) if at_end else x
         d = self._system.dynamics(end, s.reference + s.slope * dv, dt)
         h = dt * s.slope / s.scale
         stiffness_times_v = self._matrix.assemble(v, d.masses, d.extra_damping, d.stiffness, d.damping, h)
-        if self._p.solver == "newton":
+        if at_end:
             return -self._residual(dv, d.forces) / s.scale
         return (dt * d.forces - dt**2 * stiffness_times_v - s.past) / s.scale
 

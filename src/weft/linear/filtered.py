@@ -9,6 +9,7 @@ from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import Constraints
 from weft.linear.levels import build_levels
 from weft.linear.pcg import build_work, solve_filtered, update_residual
+from weft.linear.springs import no_springs
 from weft.linear.translations import Translations
 
 
@@ -57,6 +58,12 @@ class FilteredSystem:
         residual = self.residual(c, dv, right)
         self._translations.correct(self.matrix, c, dv, residual)
         return dv, residual
+
+    def product(self, x: Floats) -> Floats:
+        """A x, without drag and springs."""
+        out = np.empty_like(x)
+        update_residual(self.matrix, no_springs(len(x)), x, np.zeros_like(x), out)
+        return out
 
     def residual(self, constraints: Constraints, dv: Floats, right: Floats) -> Floats:
         """A dv - `right`: what the constraints contributed."""
