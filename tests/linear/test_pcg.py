@@ -57,7 +57,7 @@ class System:
             filters,
             tolerance,
             max_iterations,
-            build_work(self.n),
+            build_work(self.matrix, tolerance),
             x,
         )
         return x, iterations, residual

@@ -8,9 +8,8 @@ from weft.arrays import Floats, Ints
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import Constraints
 from weft.linear.levels import build_levels
-from weft.linear.pcg import build_work, solve_filtered, update_residual
+from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_residual
 from weft.linear.springs import no_springs
-from weft.linear.translations import Translations
 
 
 class FilteredSystem:
@@ -24,8 +23,7 @@ class FilteredSystem:
     def __init__(self, pairs: Ints, n_vertices: int) -> None:
         self.matrix = build_matrix(pairs, n_vertices)
         self._levels = build_levels(self.matrix)
-        self._work = build_work(n_vertices)
-        self._translations = Translations(pairs, n_vertices)
+        self._work: PcgWork | None = None
         self._stiffness_times_v = np.zeros((n_vertices, 3))
         self.iterations = 0
 
@@ -51,13 +49,13 @@ class FilteredSystem:
         """
         c = constraints
         dv: Floats = c.change + np.einsum("nij,nj->ni", c.filters, guess)
+        if self._work is None:
+            self._work = build_work(self.matrix, tolerance)
         iterations, _ = solve_filtered(
             self.matrix, c.springs, self._levels, right, c.filters, tolerance, max_iterations, self._work, dv
         )
         self.iterations += iterations
-        residual = self.residual(c, dv, right)
-        self._translations.correct(self.matrix, c, dv, residual)
-        return dv, residual
+        return dv, self.residual(c, dv, right)
 
     def product(self, x: Floats) -> Floats:
         """A x, without drag and springs."""

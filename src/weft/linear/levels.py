@@ -7,8 +7,8 @@ into patches of about four, these into patches of four, and so on. The shift of 
     D_a = sum of A_ij over i and j in the patch,
 
 in which all that is inside has cancelled: the patch's mass and what ties it to others. The preconditioner is the sum of
-the inverses over all levels (additive, after Bramble, Pasciak and Xu, "Parallel multilevel preconditioners", Math. Comp.
-55, 1990): symmetric, positive definite and cheap. It takes a third of the iterations, and the norm that it gives to
+the inverses over all levels (additive, after Bramble, Pasciak and Xu, "Parallel multilevel preconditioners", 1990):
+symmetric, positive definite and cheap. It takes a third of the iterations, and the norm that it gives to
 residuals sees slow motion of large pieces, which the norm of the vertices' own blocks does not.
 
 Vertices that are held in any direction take no part in patches.

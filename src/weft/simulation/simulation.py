@@ -219,6 +219,8 @@ class Simulation:
             with self.clock("solve"):
                 dv, impulses = self.integrator.solve(self.response.constraints())
             goal = x + dt * (v + dv)
+            if self.response.is_safe:
+                break
             with self.clock("contacts"):
                 if not self.response.update(self._contacts(at, goal, time, dt), dv, impulses):
                     break
@@ -279,8 +281,8 @@ class Simulation:
 
 
 def _edge_lengths(x: Floats, edges: Ints) -> Floats:
-    ends = x[edges]
-    lengths: Floats = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    along = x[edges[:, 1]] - x[edges[:, 0]]
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", along, along))
     return lengths
 
 

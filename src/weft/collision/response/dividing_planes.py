@@ -274,8 +274,28 @@ class PairFinder:
 
 def _rows(pairs: Ints, first: Ints | None, second: Ints) -> Ints:
     """(k, 4): the vertices of both sides of each pair; `first` None where the first side is a vertex itself."""
-    a = pairs[:, :1] if first is None else first[pairs[:, 0]]
-    return np.ascontiguousarray(np.concatenate([a, second[pairs[:, 1]]], axis=1), np.int32)
+    rows = np.empty((len(pairs), 4), np.int32)
+    if first is None:
+        fill_vertex_triangle(pairs, second, rows)
+    else:
+        fill_edge_edge(pairs, first, second, rows)
+    return rows
+
+
+@kernel
+def fill_vertex_triangle(pairs: Ints, triangles: Ints, rows_out: Ints) -> None:
+    for q in range(len(pairs)):
+        rows_out[q, 0] = pairs[q, 0]
+        for c in range(3):
+            rows_out[q, 1 + c] = triangles[pairs[q, 1], c]
+
+
+@kernel
+def fill_edge_edge(pairs: Ints, first: Ints, second: Ints, rows_out: Ints) -> None:
+    for q in range(len(pairs)):
+        for c in range(2):
+            rows_out[q, c] = first[pairs[q, 0], c]
+            rows_out[q, 2 + c] = second[pairs[q, 1], c]
 
 
 def measured(x: Floats, rows: Ints, edges: bool) -> Pairs:
