@@ -56,8 +56,9 @@ class System:
             self.b,
             filters,
             tolerance,
+            np.inf,
             max_iterations,
-            build_work(self.matrix, tolerance),
+            build_work(self.matrix, tolerance, 1.0),
             x,
         )
         return x, iterations, residual

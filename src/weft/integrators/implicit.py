@@ -37,7 +37,10 @@ class ImplicitParameters(Parameters):
     """How exactly the step is solved."""
 
     solver: Literal["linear", "newton"] = quantity("one linear solve, or Newton's method", default="linear")
-    tolerance: float = quantity("linear: residual relative to the right-hand side", default=1e-2, gt=0, lt=1)
+    tolerance: float = quantity("linear: residual relative to the right-hand side", default=0.3, gt=0, lt=1)
+    error: float = quantity(
+        "linear: velocity error at which to stop, root mean square", default=1e-3, unit="m/s", gt=0, le=1
+    )
     max_iterations: int = quantity("conjugate-gradient iterations at most", default=400, ge=1, le=100000)
     newton_tolerance: float = quantity("residual at which Newton stops", default=1e-4, unit="m/s", gt=0, le=1)
     max_newton: int = quantity("Newton iterations at most", default=30, ge=1, le=1000)
@@ -112,7 +115,9 @@ class ImplicitStep:
         right = self._right + c.impulses / scale
         scaled = c._replace(springs=c.springs._replace(blocks=c.springs.blocks / scale))
         self._matrix.add_drag(c.drag / scale)
-        dv, residual = self._matrix.solve(right, scaled, self._dv, self._p.tolerance, self._p.max_iterations)
+        dv, residual = self._matrix.solve(
+            right, scaled, self._dv, self._p.tolerance, self._p.error, self._p.max_iterations
+        )
         self.iterations = self._matrix.iterations
         return dv, scale * residual
 
@@ -129,7 +134,7 @@ class ImplicitStep:
                 break
             self._matrix.add_drag(c.drag / scale)
             guess = np.zeros_like(dv)
-            direction, _ = self._matrix.solve(-r / scale, homogeneous, guess, p.tolerance, p.max_iterations)
+            direction, _ = self._matrix.solve(-r / scale, homogeneous, guess, p.tolerance, p.error, p.max_iterations)
             self.iterations += self._matrix.iterations
             dv = dv + self._step_length(c, dv, direction, float((free * direction).sum())) * direction
         return dv, r

@@ -33,6 +33,7 @@ class FilteredSystem:
         """Set up the matrix; `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs. Returns K v (n, 3)."""
         update_implicit_matrix(v, masses, extra_damping, stiffness, damping, h, self.matrix, self._stiffness_times_v)
         self._diagonal = self.matrix.diagonal.copy()
+        self._mass = float(masses.sum())
         self.iterations = 0
         return self._stiffness_times_v
 
@@ -41,18 +42,36 @@ class FilteredSystem:
         np.add(self._diagonal, drag, out=self.matrix.diagonal)
 
     def solve(
-        self, right: Floats, constraints: Constraints, guess: Floats, tolerance: float, max_iterations: int
+        self,
+        right: Floats,
+        constraints: Constraints,
+        guess: Floats,
+        tolerance: float,
+        error: float,
+        max_iterations: int,
     ) -> tuple[Floats, Floats]:
         """Solve A dv = `right` for the free part of dv; the prescribed part is `constraints.change`.
+
+        It goes on until the residual is below `tolerance`, relative to `right`, and the velocity that is still missing
+        below `error` [m/s], weighted by mass.
 
         Returns dv and A dv - `right`, what the constraints contributed.
         """
         c = constraints
         dv: Floats = c.change + np.einsum("nij,nj->ni", c.filters, guess)
         if self._work is None:
-            self._work = build_work(self.matrix, tolerance)
+            self._work = build_work(self.matrix, tolerance, error)
         iterations, _ = solve_filtered(
-            self.matrix, c.springs, self._levels, right, c.filters, tolerance, max_iterations, self._work, dv
+            self.matrix,
+            c.springs,
+            self._levels,
+            right,
+            c.filters,
+            tolerance,
+            self._mass * error**2,
+            max_iterations,
+            self._work,
+            dv,
         )
         self.iterations += iterations
         return dv, self.residual(c, dv, right)

@@ -28,7 +28,7 @@ from weft.linear.levels import Levels, add_block, invert_symmetric, update_level
 from weft.linear.springs import Springs, spring_impulses
 
 CHUNKS = 32
-SINGLE = 1e-4  # tolerance from which on single precision is enough
+SINGLE = 1e-4  # tolerance from which on single precision is enough, with an error of this in m/s
 
 Lanes = npt.NDArray[Any]  # float32 or float64, (n, 4)
 
@@ -51,9 +51,9 @@ class PcgWork(NamedTuple):
     """(2, CHUNKS)"""
 
 
-def build_work(matrix: BlockMatrix, tolerance: float) -> PcgWork:
-    """Memory for solves of `matrix` to `tolerance`."""
-    dtype = np.float32 if tolerance >= SINGLE else np.float64
+def build_work(matrix: BlockMatrix, tolerance: float, error: float) -> PcgWork:
+    """Memory for solves of `matrix` to `tolerance` and `error` [m/s]."""
+    dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
     n, b = len(matrix.diagonal), len(matrix.columns)
     row_starts = (matrix.row_starts + np.arange(n + 1)).astype(np.int32)
     columns = np.empty(b + n, np.int32)
@@ -206,6 +206,7 @@ def solve_filtered(
     b: Floats,
     filters: Floats,
     tolerance: float,
+    energy: float,
     max_iterations: int,
     work: PcgWork,
     x_inout: Floats,
@@ -213,7 +214,9 @@ def solve_filtered(
     """Solve A x = b in the free directions, keeping the constrained part of `x_inout` as it comes in.
 
     `x_inout` starts as z plus any guess in the free directions. `filters` (n, 3, 3) are the projectors S. Returns
-    the iterations and the residual relative to the right-hand side, both in the norm of the preconditioner.
+    the iterations and the residual relative to the right-hand side, both in the norm of the preconditioner. It goes on
+    until that is below `tolerance` and the square of the residual itself, which estimates the energy x A x of what is
+    still missing, below `energy`.
     """
     n, m = len(b), len(springs.vertices)
     row_starts, columns, blocks, inverse, vectors, is_free, partial = work
@@ -248,7 +251,7 @@ def solve_filtered(
     rho = _ordered_sum(partial[0]) + update_shifts(levels, r, is_free)
     scale = max(scale, rho)
     _turn_rows(0, n, 0.0, parents, shift, is_free, z, p)
-    goal = tolerance * tolerance * scale
+    goal = min(tolerance * tolerance * scale, energy)
     iteration = 0
     while rho > goal and rho > 0.0 and iteration < max_iterations:
         iteration += 1

@@ -3,12 +3,12 @@
 Contact. Two features of the cloth, or one of the cloth and one of a body, whose gap g is or would be below the contact
 distance h push each other apart by the impulse
 
-    j = dt k (h - g - T u),    k = K m / dt^2 max(1, h / g),
+    j = dt k (h - g - T u),    k = K m / dt^2 min(10, max(1, h / g)),
 
 u being the approach in this step (negative), m the mass of a vertex, and T = 1 where they start apart. Where they start
 nearer than h, T = 1 + `softness`: what was pressed together comes apart over a few steps and does not bounce. Friction
 is a drag against slip (see `contact_filter`) under the load k (h - g). Of all pairs that are near, those bear whose
-closest points lie inside the triangle, or inside both edges; the others repeat these.
+closest points lie inside the triangle, or inside both edges; the others repeat these, and bear only where pressed hard.
 
 Safety. The solve gives end positions x*. The move from x to x* is made safe by dividing planes, the collision plane of
 Liu, Ko and Chang (1998) freed from the axes. For each candidate pair take the direction n between its closest points
@@ -55,6 +55,8 @@ from weft.parameters import Parameters, quantity
 RESERVE = 0.1  # of the free space between two sides is never given away
 CLOSEST = 4e-6  # [m] nor is this much of it
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
+PRESSED = 0.25  # of the contact distance: below it all pairs bear, so that none is left without a push
+STIFFEST = 10.0  # times the stiffness of a contact, however small its gap
 MARGIN = 0.75  # of the contact distance around the path of a vertex
 
 
@@ -82,7 +84,7 @@ class Pairs(NamedTuple):
     weights: Floats
     """(k, 4) signed weights of the closest points"""
     bears: Bools
-    """(k,) the closest points lie inside the triangle, or inside both edges"""
+    """(k,) it pushes if it is too near: its closest points lie inside both features, or it is pressed hard"""
 
 
 class DividingPlanes:
@@ -160,7 +162,7 @@ class DividingPlanes:
         h = self._clearance[i]
         pace = np.where(depth > 0.0, 1.0 + p.softness, 1.0)
         active = depth > pace * expected
-        gap = np.clip(h - depth, 1e-3 * h, h)
+        gap = np.clip(h - depth, h / STIFFEST, h)
         k = p.stiffness * self._masses[i] / dt**2 * (h / gap) * active
         slip, slip_start = (tangential(w[i] - c.velocities, c.normals) for w in (start.u, start.v))
         load = dt * k * np.maximum(depth, 0.0)
@@ -242,6 +244,7 @@ class PairFinder:
     def __init__(self, surroundings: Surroundings) -> None:
         cloth, bodies = surroundings.cloth, surroundings.bodies
         self._n = cloth.n_vertices
+        self._pressed = PRESSED * float(surroundings.clearance.max())
         self._cloth_phase = surroundings.broad(cloth)
         self._body_phase = None if bodies is None else surroundings.broad(bodies)
         self._triangles, self._edges = cloth.triangles, cloth.topology.edges
@@ -266,8 +269,8 @@ class PairFinder:
             vertex_triangle = [on_body, *vertex_triangle, _rows(through, None, self._triangles)]
             edge_edge.append(_rows(cross.edge_edge, self._edges, self._body_edges))
         pairs = (
-            measured(x_t0, np.concatenate(vertex_triangle), False),
-            measured(x_t0, np.concatenate(edge_edge), True),
+            measured(x_t0, np.concatenate(vertex_triangle), False, self._pressed),
+            measured(x_t0, np.concatenate(edge_edge), True, self._pressed),
         )
         return pairs, beside
 
@@ -298,17 +301,24 @@ def fill_edge_edge(pairs: Ints, first: Ints, second: Ints, rows_out: Ints) -> No
             rows_out[q, 2 + c] = second[pairs[q, 1], c]
 
 
-def measured(x: Floats, rows: Ints, edges: bool) -> Pairs:
-    """The pairs of `rows` (k, 4) with their closest points at `x`."""
+def measured(x: Floats, rows: Ints, edges: bool, pressed: float) -> Pairs:
+    """The pairs of `rows` (k, 4) with their closest points at `x`; all that are nearer than `pressed` [m] bear."""
     k = len(rows)
     pairs = Pairs(rows, edges, np.empty((k, 3)), np.empty(k), np.empty((k, 4)), np.empty(k, np.bool_))
-    update_closest(x, rows, edges, pairs.normals, pairs.gaps, pairs.weights, pairs.bears)
+    update_closest(x, rows, edges, pressed, pairs.normals, pairs.gaps, pairs.weights, pairs.bears)
     return pairs
 
 
 @kernel(parallel=True)
 def update_closest(
-    x: Floats, rows: Ints, edges: bool, normals_out: Floats, gaps_out: Floats, weights_out: Floats, bears_out: Bools
+    x: Floats,
+    rows: Ints,
+    edges: bool,
+    pressed: float,
+    normals_out: Floats,
+    gaps_out: Floats,
+    weights_out: Floats,
+    bears_out: Bools,
 ) -> None:
     """Overwrite what `Pairs` says of each row of `rows`."""
     for q in prange(len(rows)):
@@ -321,7 +331,8 @@ def update_closest(
         normals_out[q, 0], normals_out[q, 1], normals_out[q, 2] = nx, ny, nz
         weights_out[q, 0], weights_out[q, 1], weights_out[q, 2], weights_out[q, 3] = w0, w1, w2, w3
         gaps_out[q] = distance
-        bears_out[q] = distance > 0.0 and kind == (EDGE_EDGE if edges else NODE_TRIANGLE)
+        inside = kind == (EDGE_EDGE if edges else NODE_TRIANGLE)
+        bears_out[q] = distance > 0.0 and (inside or distance < pressed)
 
 
 @kernel
@@ -380,7 +391,7 @@ def push_apart(
             mu = body_friction[rows[q, 3] - n]
         if mu < 0.0:
             mu = friction[rows[q, 0] if rows[q, 0] < n else rows[q, 3]]
-        k = stiffness * mass / (dt * dt) * max(1.0, h / max(gaps[q], 1e-3 * h))
+        k = stiffness * mass / (dt * dt) * min(STIFFEST, max(1.0, h / gaps[q]))
         across = u[0] * nx + u[1] * ny + u[2] * nz
         speed = math.sqrt(max(0.0, u[0] * u[0] + u[1] * u[1] + u[2] * u[2] - across * across))
         drag = mu * dt * k * max(depth, 0.0) / max(speed, creep)
