@@ -65,28 +65,31 @@ class System:
 
     def free_residual(self, filters, x):
         """Residual in the free directions relative to the right-hand side, in the norm of the preconditioner."""
-        apply = preconditioner(self.dense, build_levels(self.matrix), filters)
+        apply = preconditioner(self.dense, self.matrix.diagonal, build_levels(self.matrix), filters)
         rest = np.einsum("nij,nj->ni", filters, self.b - (self.dense @ x.ravel()).reshape(-1, 3)).ravel()
         right = np.einsum("nij,nj->ni", filters, self.b).ravel()
         return np.sqrt(rest @ apply @ rest / (right @ apply @ right))
 
 
-def preconditioner(dense, levels, filters):
+def preconditioner(dense, diagonal, levels, filters):
     """The sum of the inverses over vertices and patches, dense."""
     n = len(filters)
     blocks = dense.reshape(n, 3, n, 3)
     out = np.zeros((n, 3, n, 3))
     out[np.arange(n), :, np.arange(n), :] = np.linalg.inv(blocks[np.arange(n), :, np.arange(n), :])
-    free = np.einsum("nii->n", filters) == 3.0
+    out = np.einsum("nij,njmk,mkl->niml", filters, out, filters)
+    kept = np.einsum("nij,njmk,mkl->niml", filters, blocks, filters)
+    ties = np.einsum("nii->n", diagonal)[:, None, None] / 3.0 * (np.eye(3) - filters)
     members = {n + a: [] for a in range(len(levels.blocks))}
-    for i in np.flatnonzero(free):
+    for i in range(n):
         a = levels.parents[i]
         while a >= 0:
             members[a].append(i)
             a = levels.parents[a]
-    for inside in filter(None, members.values()):
+    for inside in members.values():
         rows = np.ix_(inside, range(3), inside, range(3))
-        out[rows] += np.linalg.inv(blocks[rows].sum(axis=(0, 2)))[None, :, None, :]
+        spread = filters[inside] @ np.linalg.inv(kept[rows].sum(axis=(0, 2)) + ties[inside].sum(axis=0))
+        out[rows] += np.einsum("nij,mjk->nimk", spread, filters[inside])
     return out.reshape(3 * n, 3 * n)
 
 
@@ -170,13 +173,13 @@ def test_nothing_to_do_for_a_right_hand_side_of_zero(rng):
 
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6, 1e-10])
 def test_tolerance_is_honoured(rng, tolerance):
-    """The residual, measured densely, is what was asked for and what is reported."""
+    """The residual, measured densely, is what was asked for; the last shift of whole pieces makes it smaller."""
     system = System(rng, 80, 240)
     system.add_springs(rng, 20)
     filters = random_projectors(rng, rng.integers(0, 4, 80))
     x, _, reported = system.solve(filters, np.zeros((80, 3)), tolerance)
     assert reported <= tolerance
-    assert system.free_residual(filters, x) == pytest.approx(reported, rel=1e-3)
+    assert system.free_residual(filters, x) <= 1.001 * reported
 
 
 def test_looser_tolerance_takes_fewer_iterations(rng):
@@ -192,7 +195,7 @@ def test_never_more_iterations_than_allowed(rng, allowed):
     x, iterations, reported = system.solve(filters, np.zeros((80, 3)), 1e-12, allowed)
     assert iterations == allowed
     assert reported > 1e-12
-    assert system.free_residual(filters, x) == pytest.approx(reported, rel=1e-6)
+    assert system.free_residual(filters, x) <= (1.0 + 1e-6) * reported
 
 
 def test_no_more_iterations_than_unknowns(rng):

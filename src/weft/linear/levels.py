@@ -11,7 +11,9 @@ the inverses over all levels (additive, after Bramble, Pasciak and Xu, "Parallel
 symmetric, positive definite and cheap. It takes a third of the iterations, and the norm that it gives to
 residuals sees slow motion of large pieces, which the norm of the vertices' own blocks does not.
 
-Vertices that are held in any direction take no part in patches.
+A vertex that is held in a direction follows the shift of its patch only where it is free: with its filter S_i, D_a is
+the sum of S_i A_ij S_j. Each direction in which it is held adds to D_a as if it were tied there, so that D_a has an
+inverse even where a whole patch is held.
 """
 
 from __future__ import annotations
@@ -21,13 +23,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from weft.arrays import Bools, Floats, Ints
+from weft.arrays import Bools, Floats, Ints, Lanes
 from weft.geometry.topology import group_rows
 from weft.jit import kernel
 from weft.linear.blocks import BlockMatrix
 from weft.linear.springs import Springs
-
-COARSEST = 4  # patches at which to stop
 
 
 class Levels(NamedTuple):
@@ -35,6 +35,10 @@ class Levels(NamedTuple):
 
     parents: Ints
     """(n + m,) the patch of each node, -1 at the top"""
+    roots: Ints
+    """(n,) the patch of each vertex at the top, as a number from 0: its whole piece; -1 for a vertex alone"""
+    is_one_piece: Bools
+    """(1,)"""
     child_starts: Ints
     """(m + 1,) nodes of patch a are children[child_starts[a] : child_starts[a + 1]]"""
     children: Ints
@@ -57,11 +61,9 @@ def build_levels(matrix: BlockMatrix) -> Levels:
         (np.ones(len(matrix.columns)), matrix.columns.astype(np.int64), matrix.row_starts.astype(np.int64)), (n, n)
     )
     parents, first = [], 0
-    while graph.shape[0] > COARSEST:
+    while graph.nnz > 0:  # until each patch is a piece that nothing ties to others
         patch, merged = _merge(graph)
         twice, merged = _merge(merged)
-        if merged.shape[0] > 0.7 * graph.shape[0]:
-            break
         first += graph.shape[0]
         parents.append(first + twice[patch])
         graph = merged
@@ -73,8 +75,14 @@ def build_levels(matrix: BlockMatrix) -> Levels:
     rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(matrix.row_starts))
     meeting = np.empty(len(rows), np.int32)
     find_meetings(all_parents, rows, matrix.columns, n, meeting)
+    roots = np.arange(len(all_parents))
+    for node in range(len(all_parents) - 1, -1, -1):
+        if all_parents[node] >= 0:
+            roots[node] = roots[all_parents[node]]
     return Levels(
         all_parents,
+        np.maximum(roots[:n] - n, -1).astype(np.int32),
+        np.array([len(np.unique(roots[:n])) <= 1]),
         groups.starts,
         groups.items,
         meeting,
@@ -142,30 +150,65 @@ def add_block(blocks_inout: Floats, a: int, source: Floats, i: int, factor: floa
 
 
 @kernel
-def update_levels(levels: Levels, matrix: BlockMatrix, springs: Springs, is_free: Bools) -> None:
-    """Overwrite D and its inverse of every patch; vertices that are not `is_free` (n,) take no part."""
+def add_filtered(
+    blocks_inout: Floats, a: int, filters: Floats, i: int, j: int, source: Floats, k: int, factor: float
+) -> None:
+    """Add `factor` times S_i B_k S_j, made symmetric, to block a."""
+    for r in range(3):
+        for c in range(3):
+            value = 0.0
+            for p in range(3):
+                for q in range(3):
+                    value += filters[i, r, p] * source[k, p, q] * filters[j, q, c]
+            blocks_inout[a, r, c] += 0.5 * factor * value
+            blocks_inout[a, c, r] += 0.5 * factor * value
+
+
+@kernel
+def tie_down(blocks_inout: Floats, a: int, filters: Floats, i: int, size: float) -> None:
+    """Add `size` times I - S_i to block a."""
+    for r in range(3):
+        for c in range(3):
+            blocks_inout[a, r, c] -= size * filters[i, r, c]
+        blocks_inout[a, r, r] += size
+
+
+@kernel
+def update_levels(levels: Levels, matrix: BlockMatrix, springs: Springs, filters: Floats, is_free: Bools) -> None:
+    """Overwrite D and its inverse of every patch; `is_free` (n,) where the filter takes nothing away."""
     n, m = len(is_free), len(levels.blocks)
     parents, meeting, blocks, inverse = levels.parents, levels.meeting, levels.blocks, levels.inverse
     blocks[:] = 0.0
     for i in range(n):
-        if not is_free[i] or parents[i] < 0:
+        own = parents[i] - n
+        if own < 0:
             continue
-        add_block(blocks, parents[i] - n, matrix.diagonal, i, 1.0)
+        if is_free[i]:
+            add_block(blocks, own, matrix.diagonal, i, 1.0)
+        else:
+            add_filtered(blocks, own, filters, i, i, matrix.diagonal, i, 1.0)
+            size = (matrix.diagonal[i, 0, 0] + matrix.diagonal[i, 1, 1] + matrix.diagonal[i, 2, 2]) / 3.0
+            tie_down(blocks, own, filters, i, size)
         for b in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-            if meeting[b] >= 0 and is_free[matrix.columns[b]]:
-                add_block(blocks, meeting[b], matrix.off_diagonal, b, 1.0)
-    for c in range(len(springs.vertices)):
-        for p in range(4):
-            i, w = springs.vertices[c, p], springs.weights[c, p]
-            if w == 0.0 or not is_free[i] or parents[i] < 0:
+            j = matrix.columns[b]
+            if meeting[b] < 0:
                 continue
-            add_block(blocks, parents[i] - n, springs.blocks, c, w * w)
+            if is_free[i] and is_free[j]:
+                add_block(blocks, meeting[b], matrix.off_diagonal, b, 1.0)
+            else:
+                add_filtered(blocks, meeting[b], filters, i, j, matrix.off_diagonal, b, 1.0)
+    for k in range(len(springs.vertices)):
+        for p in range(4):
+            i, w = springs.vertices[k, p], springs.weights[k, p]
+            if w == 0.0 or parents[i] < 0:
+                continue
+            add_filtered(blocks, parents[i] - n, filters, i, i, springs.blocks, k, w * w)
             for q in range(p):
-                j, u = springs.vertices[c, q], springs.weights[c, q]
-                if u != 0.0 and is_free[j]:
+                j, u = springs.vertices[k, q], springs.weights[k, q]
+                if u != 0.0:
                     a = meeting_of(parents, i, j, n)
                     if a >= 0:
-                        add_block(blocks, a, springs.blocks, c, 2.0 * w * u)
+                        add_filtered(blocks, a, filters, i, j, springs.blocks, k, 2.0 * w * u)
     for a in range(m):  # patches come after their nodes, so D is complete when it is handed on
         if parents[n + a] >= 0:
             add_block(blocks, parents[n + a] - n, blocks, a, 1.0)
@@ -194,9 +237,9 @@ def invert_symmetric(blocks: Floats, i: int, inverse_out: Floats) -> None:
 
 
 @kernel
-def update_shifts(levels: Levels, residual: Floats, is_free: Bools) -> float:
-    """Overwrite the shift of every patch for `residual` (n, 3); return the sum of residual times shift over patches."""
-    n, m = len(is_free), len(levels.blocks)
+def update_shifts(levels: Levels, residual: Lanes) -> float:
+    """Overwrite the shift of every patch for a filtered `residual`; return the sum of residual times shift."""
+    n, m = len(residual), len(levels.blocks)
     right, shift, inverse = levels.right, levels.shift, levels.inverse
     total = 0.0
     for a in range(m):
@@ -207,7 +250,7 @@ def update_shifts(levels: Levels, residual: Floats, is_free: Bools) -> float:
                 s0 += right[child - n, 0]
                 s1 += right[child - n, 1]
                 s2 += right[child - n, 2]
-            elif is_free[child]:
+            else:
                 s0 += residual[child, 0]
                 s1 += residual[child, 1]
                 s2 += residual[child, 2]
@@ -221,3 +264,29 @@ def update_shifts(levels: Levels, residual: Floats, is_free: Bools) -> float:
             for r in range(3):
                 shift[a, r] += shift[parent - n, r]
     return total
+
+
+@kernel
+def correct_pieces(levels: Levels, residual: Lanes, filters: Floats, x_inout: Lanes) -> None:
+    """Shift each piece until its residual has no net sum: an inexact solve must not slow down a piece that is free.
+
+    The residual that iterations leave has a net sum, and that is a force from nowhere. The shift that takes it away is
+    the best one in the energy norm for each piece alone.
+    """
+    update_shifts(levels, residual)
+    right, inverse, shift = levels.right, levels.inverse, levels.shift
+    for a in range(len(right)):
+        if levels.parents[len(residual) + a] < 0:
+            for r in range(3):
+                shift[a, r] = (
+                    inverse[a, r, 0] * right[a, 0] + inverse[a, r, 1] * right[a, 1] + inverse[a, r, 2] * right[a, 2]
+                )
+    for i in range(len(residual)):
+        root = levels.roots[i]
+        if root >= 0:
+            for r in range(3):
+                x_inout[i, r] += (
+                    filters[i, r, 0] * shift[root, 0]
+                    + filters[i, r, 1] * shift[root, 1]
+                    + filters[i, r, 2] * shift[root, 2]
+                )

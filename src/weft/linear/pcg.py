@@ -15,22 +15,19 @@ Sums run over a fixed number of chunks, merged in order: bitwise the same for an
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from weft.arrays import Bools, Floats, Ints
+from weft.arrays import Bools, Floats, Ints, Lanes
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
 from weft.linear.lanes import WIDTH, multiply_block, multiply_row
-from weft.linear.levels import Levels, add_block, invert_symmetric, update_levels, update_shifts
+from weft.linear.levels import Levels, add_block, correct_pieces, invert_symmetric, update_levels, update_shifts
 from weft.linear.springs import Springs, spring_impulses
 
 CHUNKS = 32
 SINGLE = 1e-4  # tolerance from which on single precision is enough, with an error of this in m/s
-
-Lanes = npt.NDArray[Any]  # float32 or float64, (n, 4)
 
 
 class PcgWork(NamedTuple):
@@ -184,18 +181,34 @@ def _advance_rows(first: int, last: int, alpha: float, p: Lanes, q: Lanes, x_ino
 
 @kernel
 def _turn_rows(
-    first: int, last: int, beta: float, parents: Ints, shift: Floats, is_free: Bools, z: Lanes, p_inout: Lanes
+    first: int,
+    last: int,
+    beta: float,
+    parents: Ints,
+    shift: Floats,
+    filters: Floats,
+    is_free: Bools,
+    z: Lanes,
+    p_inout: Lanes,
 ) -> None:
     """Overwrite the direction p with the preconditioned residual, of vertices and patches, plus beta p."""
     n = len(is_free)
     for i in range(first, last):
         patch = parents[i] - n
-        if patch >= 0 and is_free[i]:
+        for c in range(3):
+            p_inout[i, c] = z[i, c] + beta * p_inout[i, c]
+        if patch < 0:
+            continue
+        if is_free[i]:
             for c in range(3):
-                p_inout[i, c] = z[i, c] + shift[patch, c] + beta * p_inout[i, c]
+                p_inout[i, c] += shift[patch, c]
         else:
             for c in range(3):
-                p_inout[i, c] = z[i, c] + beta * p_inout[i, c]
+                p_inout[i, c] += (
+                    filters[i, c, 0] * shift[patch, 0]
+                    + filters[i, c, 1] * shift[patch, 1]
+                    + filters[i, c, 2] * shift[patch, 2]
+                )
 
 
 @kernel(parallel=True)
@@ -229,7 +242,7 @@ def solve_filtered(
         for c in range(3):
             x[i, c] = x_inout[i, c]
             p[i, c] = 0.0
-    update_levels(levels, matrix, springs, is_free)
+    update_levels(levels, matrix, springs, filters, is_free)
     _tighten(0, m, s_vertices, s_weights, s_blocks, x, tension)
     for chunk in prange(CHUNKS):
         first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
@@ -247,10 +260,10 @@ def solve_filtered(
         for i in range(first, last):
             multiply_block(inverse, r, i, z)
         partial[0, chunk] = _dot_rows(first, last, r, z)
-    scale = _ordered_sum(partial[1]) + update_shifts(levels, q, is_free)
-    rho = _ordered_sum(partial[0]) + update_shifts(levels, r, is_free)
+    scale = _ordered_sum(partial[1]) + update_shifts(levels, q)
+    rho = _ordered_sum(partial[0]) + update_shifts(levels, r)
     scale = max(scale, rho)
-    _turn_rows(0, n, 0.0, parents, shift, is_free, z, p)
+    _turn_rows(0, n, 0.0, parents, shift, filters, is_free, z, p)
     goal = min(tolerance * tolerance * scale, energy)
     iteration = 0
     while rho > goal and rho > 0.0 and iteration < max_iterations:
@@ -272,10 +285,12 @@ def solve_filtered(
             for i in range(first, last):
                 multiply_block(inverse, r, i, z)
             partial[0, chunk] = _dot_rows(first, last, r, z)
-        rho_new = _ordered_sum(partial[0]) + update_shifts(levels, r, is_free)
+        rho_new = _ordered_sum(partial[0]) + update_shifts(levels, r)
         beta = rho_new / rho
         rho = rho_new
-        _turn_rows(0, n, beta, parents, shift, is_free, z, p)
+        _turn_rows(0, n, beta, parents, shift, filters, is_free, z, p)
+    if m == 0 or levels.is_one_piece[0]:  # pieces that contacts tie together would be shifted into each other
+        correct_pieces(levels, r, filters, x)
     for i in range(n):
         for c in range(3):
             if is_free[i]:

@@ -5,8 +5,9 @@ distance h push each other apart by the impulse
 
     j = dt k (h - g - T u),    k = K m / dt^2 min(10, max(1, h / g)),
 
-u being the approach in this step (negative), m the mass of a vertex, and T = 1 where they start apart. Where they start
-nearer than h, T = 1 + `softness`: what was pressed together comes apart over a few steps and does not bounce. Friction
+u being how far they part in this step (negative: approach), m the mass of a vertex. T is 1 where they start apart and
+grows to 1 + `softness` where g is 0.9 h or less: what was pressed together comes apart over a few steps and does not
+bounce. Friction
 is a drag against slip (see `contact_filter`) under the load k (h - g). Of all pairs that are near, those bear whose
 closest points lie inside the triangle, or inside both edges; the others repeat these, and bear only where pressed hard.
 
@@ -55,6 +56,7 @@ from weft.parameters import Parameters, quantity
 RESERVE = 0.1  # of the free space between two sides is never given away
 CLOSEST = 4e-6  # [m] nor is this much of it
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
+DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
 PRESSED = 0.25  # of the contact distance: below it all pairs bear, so that none is left without a push
 STIFFEST = 10.0  # times the stiffness of a contact, however small its gap
 MARGIN = 0.75  # of the contact distance around the path of a vertex
@@ -160,7 +162,7 @@ class DividingPlanes:
         expected = ((start.x_free - start.x)[i] * c.normals).sum(axis=1) - body
         ahead = ((start.ahead - start.x)[i] * c.normals).sum(axis=1) - body
         h = self._clearance[i]
-        pace = np.where(depth > 0.0, 1.0 + p.softness, 1.0)
+        pace = 1.0 + p.softness * np.clip(depth / (DEEP * h), 0.0, 1.0)
         active = depth > pace * expected
         gap = np.clip(h - depth, h / STIFFEST, h)
         k = p.stiffness * self._masses[i] / dt**2 * (h / gap) * active
@@ -382,7 +384,7 @@ def push_apart(
                 a[c] += w * ahead[i, c]
         nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
         depth = h - gaps[q]
-        pace = 1.0 + softness if depth > 0.0 else 1.0
+        pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
         if depth <= pace * (e[0] * nx + e[1] * ny + e[2] * nz):
             continue
         # two edges of a cloth have the friction of the cloth; on a body, the body's where it has its own
