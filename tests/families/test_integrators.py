@@ -211,6 +211,18 @@ def test_drag_of_one_sliding_vertex(name):
     np.testing.assert_allclose(impulse[0], [0.0, 0.0, mass * 0.11 + dt * 3.0], atol=1e-15)
 
 
+def test_what_friction_holds_neither_slides_nor_creeps(name):
+    """A force along the plane and a drag that outweighs it a million times, from rest."""
+    network = Network([0.3], NO_PAIRS, 0.0, outer=np.array([[2.0, 0.0, 0.0]]))
+    constraints = build_constraints(1)
+    constraints.drag[0] = 1e6 * np.eye(3)
+    integrator = build(name, NO_PAIRS, 1)
+    begin(integrator, network, np.zeros((1, 3)), np.zeros((1, 3)), 0.01)
+    dv, _ = integrator.solve(constraints)
+    np.testing.assert_allclose(dv, 0.0, atol=1e-7)
+    np.testing.assert_allclose(integrator.end()[0], 0.0, atol=1e-7)
+
+
 @pytest.mark.parametrize("name", ONE_VELOCITY)
 def test_drag_in_any_direction_matches_the_dense_system(name, rng):
     """Drag that does not commute with the filters, as of a second body at a slant."""

@@ -17,7 +17,7 @@ PAPER = ElasticSurfaceParameters(matrix="per_coordinate")
 
 
 @pytest.mark.parametrize("vertices", [(11, 9), (21, 41)])
-def test_stretch_and_shear_store_the_energy_of_the_fabric(vertices):
+def test_stretch_stores_the_energy_of_the_fabric(vertices):
     mesh = build_grid((0.5, 0.4), vertices)
     model = ElasticSurface(mesh, COTTON)
     e = 1e-3
@@ -26,22 +26,6 @@ def test_stretch_and_shear_store_the_energy_of_the_fabric(vertices):
         scale = np.ones(3)
         scale[axis] += e
         assert model.energy(mesh.positions * scale) == pytest.approx(0.5 * stiffness * green**2 * 0.2, rel=1e-9)
-    turned = mesh.positions.copy()
-    turned[:, 0] += np.sin(e) * mesh.positions[:, 1]
-    turned[:, 1] *= np.cos(e)
-    assert model.energy(turned) == pytest.approx(0.5 * COTTON.shear * np.sin(e) ** 2 * 0.2, rel=1e-5)
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_a_cylinder_stores_the_bending_energy_of_a_plate(axis):
-    mesh = build_grid((0.5, 0.4), (41, 33))
-    soft = ElasticSurface(mesh, COTTON.model_copy(update={"stretch_warp": 1e-9, "stretch_weft": 1e-9, "shear": 0.0}))
-    curvature, s = 4.0, mesh.positions[:, axis]
-    x = mesh.positions.copy()
-    x[:, axis], x[:, 2] = np.sin(curvature * s) / curvature, (1.0 - np.cos(curvature * s)) / curvature
-    rigid = (COTTON.bending_weft, COTTON.bending_warp)[axis]
-    inner = (39 / 40, 31 / 32)[axis]  # second differences live on inner vertices
-    assert soft.energy(x) == pytest.approx(0.5 * rigid * curvature**2 * 0.2 * inner, rel=2e-3)
 
 
 def dense(model, blocks, n):

@@ -69,7 +69,7 @@ def test_free_fall_of_every_vertex_is_exact_where_the_system_is_solved_exactly()
 
 
 def test_two_cloths_fall_alike():
-    """Silk and denim, of 0.06 and 0.40 kg/m2."""
+    """Silk and denim, of 0.06 and 0.32 kg/m2."""
     cloth = [
         {"grid": {"size": [0.3, 0.3], "vertices": [5, 5], "center": [x, 0, 3]}, "fabric": fabric}
         for x, fabric in ((0.0, "silk"), (1.0, "denim"))

@@ -102,6 +102,11 @@ def test_a_method_is_a_name_or_a_table():
     assert parts.model == "shell"
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_are_what_a_scene_could_say(name):
+    assert Method.model_validate(METHODS[name].model_dump()) == METHODS[name]
+
+
 @pytest.mark.parametrize("name", fabric_names())
 def test_fabric_presets_are_plausible(name):
     fabric = load_fabric(name)

@@ -57,6 +57,17 @@ def test_tablecloth_comes_to_rest():
     assert top.min() < 0.3, "the corners should hang"
 
 
+@pytest.mark.parametrize("scene", SMALL)
+def test_provots_method_runs_as_it_is(scene):
+    """At full resolution, with the steps and the stiffness that the method chooses."""
+    loaded = weft.load_scene(scene, ['method="provot1995"'])
+    simulation = Simulation(loaded)
+    for _ in range(10):
+        simulation.step()
+    assert np.isfinite(simulation.state.positions).all()
+    assert simulation.stretch().max() < 0.1
+
+
 def test_curtain_hooks_follow_their_keyframes():
     scene = weft.load_scene("curtain", [*SMALL["curtain"], "duration=1.5", "fps=10", "steps_per_frame=12"])
     simulation = Simulation(scene)

@@ -11,17 +11,21 @@ from weft.geometry.mesh import Mesh, build_grid
 RELAXATIONS = 40  # of the inner vertices of an unstructured mesh
 
 
-def build_unstructured(size: tuple[float, float], spacing: float, seed: int = 0) -> Mesh:
+def build_unstructured(size: tuple[float, float], spacing: float, seed: int = 0, pedestal: float | None = None) -> Mesh:
     """A flat rectangle, centred on the origin, of well-shaped triangles in no order.
 
-    The border and the row next to each end of u lie on a grid, so that an end can be clamped as on a grid; inside,
-    random points are moved to the centres of their neighbourhoods.
+    The border and the row next to each end of u lie on a grid, and so do the border of a square `pedestal` and the row
+    inside it: there the cloth can be clamped as on a grid. Elsewhere, random points are moved to the centres of their
+    neighbourhoods.
     """
     m, n = (max(2, round(side / spacing) + 1) for side in size)
     grid = build_grid(size, (m, n)).positions[:, :2]
     i, j = np.divmod(np.arange(m * n), n)
     kept = (i <= 1) | (i >= m - 2) | (j == 0) | (j == n - 1)
     a, b = size[0] / (m - 1), size[1] / (n - 1)
+    if pedestal is not None:
+        inside = 0.5 * pedestal - np.abs(grid).max(axis=1)
+        kept |= (inside > -1e-9) & (inside < max(a, b) + 1e-9)
     reach = np.array([0.5 * size[0] - 1.4 * a, 0.5 * size[1] - 0.4 * b])
     inner = np.random.default_rng(seed).uniform(-reach, reach, (int(1.1 * (~kept).sum()), 2))
     return _flat_mesh(*_relax(grid[kept], inner))

@@ -79,9 +79,9 @@ METHODS = {
         description="the default: implicit cloth, contact springs with friction, motion that cannot cross",
         steps_per_frame=2,
     ),
-    "provot1995": Method(
-        description="Provot's explicit mass-spring cloth with limited strain (Graphics Interface 1995): small steps",
-        model="mass_spring",
+    "provot1995": Method.model_construct(  # unchecked here: to check the model's parameters imports numba
+        description="Provot's explicit mass-spring cloth (Graphics Interface 1995): soft springs, strain up to 10 %",
+        model={"name": "mass_spring", "structural": 0.02, "damping": 0.02},
         integrator="symplectic_euler",
         response="contact_filter",
         strain="position_limit",

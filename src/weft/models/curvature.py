@@ -51,14 +51,17 @@ class Curvature:
         row, column = np.concatenate([i, j, everyone]), np.concatenate([j, i, everyone])
         self._matrix = csr_array((np.concatenate([k, diagonal]), (row, column)), shape=(mesh.n_vertices,) * 2)
 
+    def update(self, x: Floats, v: Floats) -> None:
+        """Nothing to prepare."""
+
     def energy(self, x: Floats) -> float:
         c = self._stencils @ x
         return 0.5 * float((c * (self._weights @ c)).sum())
 
-    def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
+    def add_forces(self, x: Floats, forces_out: Floats) -> None:
         forces_out -= self._matrix @ x
 
-    def add_blocks(self, x: Floats, v: Floats, pairs: Ints, stiffness_out: Floats, damping_out: Floats) -> None:
+    def add_blocks(self, rows: Ints, stiffness_out: Floats, damping_out: Floats) -> None:
         """Nothing beyond `stiffness`."""
 
 

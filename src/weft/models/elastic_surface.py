@@ -34,10 +34,10 @@ from typing import Literal
 import numpy as np
 
 from weft.arrays import Floats, Ints
-from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
 from weft.models.connections import Connections, axial_blocks
 from weft.models.fabrics import Fabric
+from weft.models.lattice import build_lattice, stacked
 from weft.parameters import Parameters, quantity
 
 QUAD_PAIRS = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
@@ -64,20 +64,11 @@ class ElasticSurface:
     needs_grid = True
 
     def __init__(self, mesh: Mesh, fabric: Fabric, parameters: ElasticSurfaceParameters | None = None) -> None:
-        if mesh.grid_shape is None or mesh.material is None:
-            raise WeftError("elastic_surface: needs a rectangular grid; use mass_spring or responsive for a mesh")
         p = parameters or ElasticSurfaceParameters()
-        m, n = mesh.grid_shape
-        a, b = (mesh.material[-1] - mesh.material[0]) / (m - 1, n - 1)
-        index = np.arange(m * n, dtype=np.int32).reshape(m, n)
-        half = (
-            np.where(np.isin(np.arange(n), (0, n - 1)), 0.5, 1.0),
-            np.where(np.isin(np.arange(m), (0, m - 1)), 0.5, 1.0),
-        )
+        index, (a, b), half, edges = build_lattice(mesh, "elastic_surface")
+        m, n = index.shape
         self._per_coordinate = p.matrix == "per_coordinate"
         self._tau, self._n_vertices = fabric.damping, m * n
-
-        edges = [_joined(index[:-1], index[1:]), _joined(index[:, :-1], index[:, 1:])]
         self._edges = Connections(np.concatenate(edges), m * n)
         counts = len(edges[0]), len(edges[1])
         self._rest_sq = np.repeat([a**2, b**2], counts)
@@ -86,8 +77,7 @@ class ElasticSurface:
         stiffness = p.stretch * np.repeat([fabric.stretch_weft, fabric.stretch_warp], counts)
         self._stretch = stiffness * np.concatenate(widths) * a * b / self._rest_sq  # [N/m] as of a spring
 
-        corners = (index[:-1, :-1], index[1:, :-1], index[1:, 1:], index[:-1, 1:])
-        self._quads: Ints = np.stack([c.ravel() for c in corners], axis=1)
+        self._quads: Ints = stacked(index[:-1, :-1], index[1:, :-1], index[1:, 1:], index[:-1, 1:])
         self._quad_edges = _edges_of_quads(m, n)
         self._inv_area = 1.0 / (a * b)
         self._shear = p.shear * fabric.shear * a * b
@@ -166,15 +156,11 @@ class ElasticSurface:
         damping_out[n_shears:] = 0.0
 
 
-def _joined(first: Ints, second: Ints) -> Ints:
-    return np.stack([first.ravel(), second.ravel()], axis=1)
-
-
 def _edges_of_quads(m: int, n: int) -> Ints:
     """The four edges (q, 4) of each quad, as rows of the list of edges along u, then along v."""
-    u = np.arange((m - 1) * n).reshape(m - 1, n)
-    v = (m - 1) * n + np.arange(m * (n - 1)).reshape(m, n - 1)
-    return np.stack([e.ravel() for e in (u[:, :-1], u[:, 1:], v[:-1], v[1:])], axis=1).astype(np.int32)
+    u = np.arange((m - 1) * n, dtype=np.int32).reshape(m - 1, n)
+    v = np.int32((m - 1) * n) + np.arange(m * (n - 1), dtype=np.int32).reshape(m, n - 1)
+    return stacked(u[:, :-1], u[:, 1:], v[:-1], v[1:])
 
 
 def _bending_matrix(
@@ -190,9 +176,9 @@ def _bending_matrix(
     weft, warp = factor * fabric.bending_weft, factor * fabric.bending_warp
     second = np.array([1.0, -2.0, 1.0])
     stencils = [
-        (np.stack([c.ravel() for c in (index[:-2], index[1:-1], index[2:])], axis=1), second,
+        (stacked(index[:-2], index[1:-1], index[2:]), second,
          np.tile(weft * half[0], len(index) - 2) * b / a**3),
-        (np.stack([c.ravel() for c in (index[:, :-2], index[:, 1:-1], index[:, 2:])], axis=1), second,
+        (stacked(index[:, :-2], index[:, 1:-1], index[:, 2:]), second,
          np.repeat(warp * half[1], index.shape[1] - 2) * a / b**3),
         (quads, MIXED, np.full(len(quads), 2.0 * np.sqrt(weft * warp) / (a * b))),
     ]  # fmt: skip

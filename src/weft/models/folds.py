@@ -92,16 +92,16 @@ class Folds:
         self.pairs, self._terms = _build_terms(s)
         self.stiffness: Floats = np.zeros(len(self.pairs))
 
+    def update(self, x: Floats, v: Floats) -> None:
+        update_hinges(x, v, self._sheet, self._work)
+
     def energy(self, x: Floats) -> float:
-        update_hinges(x, np.zeros_like(x), self._sheet, self._work)
         return 0.5 * float(self._work.bends @ (self._weights @ self._work.bends))
 
-    def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
-        update_hinges(x, v, self._sheet, self._work)
+    def add_forces(self, x: Floats, forces_out: Floats) -> None:
         add_hinge_forces(self._work.rows, self._weights @ self._work.bends, *self._ends, forces_out)
 
-    def add_blocks(self, x: Floats, v: Floats, rows: Ints, stiffness_out: Floats, damping_out: Floats) -> None:
-        update_hinges(x, v, self._sheet, self._work)
+    def add_blocks(self, rows: Ints, stiffness_out: Floats, damping_out: Floats) -> None:
         add_hinge_blocks(self._sheet, self._work, self._terms, rows, stiffness_out, damping_out)
 
 

@@ -25,6 +25,7 @@ from weft.geometry.mesh import Mesh
 from weft.geometry.topology import group_rows
 from weft.jit import kernel, prange
 from weft.models.fabrics import Fabric
+from weft.models.lattice import build_lattice, stacked
 from weft.parameters import Parameters, quantity
 
 REFERENCE_FOLD = 1.0  # [rad] the fold at which flexion springs store a plate's bending energy
@@ -36,6 +37,7 @@ class MassSpringParameters(Parameters):
     structural: float = quantity("factor on structural stiffness", default=1.0, gt=0, le=1000)
     shear: float = quantity("factor on shear stiffness", default=1.0, ge=0, le=1000)
     flexion: float = quantity("factor on flexion stiffness", default=1.0, ge=0, le=1000)
+    damping: float = quantity("factor on the fabric's damping", default=1.0, ge=0, le=1000)
 
 
 class MassSpring:
@@ -54,7 +56,7 @@ class MassSpring:
         kept = stiffness > 0
         self.pairs: Ints = np.ascontiguousarray(pairs[kept], np.int32)
         self.stiffness: Floats = np.ascontiguousarray(stiffness[kept])
-        self.damping: Floats = self.stiffness * fabric.damping
+        self.damping: Floats = self.stiffness * (p.damping * fabric.damping)
         ends = mesh.positions[self.pairs]
         self.lengths: Floats = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
         index = np.arange(len(self.pairs), dtype=np.int32)
@@ -73,30 +75,26 @@ class MassSpring:
 
 
 def _grid_springs(mesh: Mesh, fabric: Fabric, p: MassSpringParameters) -> list[tuple[Ints, Floats]]:
-    assert mesh.grid_shape is not None
-    assert mesh.material is not None
-    m, n = mesh.grid_shape
-    index = np.arange(m * n, dtype=np.int32).reshape(m, n)
-    a, b = (mesh.material[-1] - mesh.material[0]) / (m - 1, n - 1)
+    index, (a, b), shares, edges = build_lattice(mesh, "mass_spring")
     shear = p.shear * fabric.shear
     y_u = max(fabric.stretch_weft - shear * a**2 / b**2, 0.1 * fabric.stretch_weft)
     y_v = max(fabric.stretch_warp - shear * b**2 / a**2, 0.1 * fabric.stretch_warp)
-    width_u = np.where(np.isin(np.arange(n), (0, n - 1)), 0.5, 1.0) * b  # of the strip that a spring along u stands for
-    width_v = np.where(np.isin(np.arange(m), (0, m - 1)), 0.5, 1.0) * a
+    width_u, width_v = shares[0] * b, shares[1] * a  # of the strip that a spring along u or v stands for
 
-    def joined(first: Ints, second: Ints, stiffness: Floats | float) -> tuple[Ints, Floats]:
-        pairs = np.stack([first.ravel(), second.ravel()], axis=1)
-        return pairs, np.broadcast_to(stiffness, first.shape).ravel().astype(np.float64)
+    def joined(pairs: Ints, stiffness: Floats | float, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
+        return pairs, np.broadcast_to(stiffness, shape).ravel().astype(np.float64)
 
+    m, n = index.shape
     flexion = 16.0 * p.flexion / REFERENCE_FOLD**2
     diagonal = shear * (a**2 + b**2) / (2.0 * a * b)
+    bend_u, bend_v = flexion * fabric.bending_weft / a**3, flexion * fabric.bending_warp / b**3
     return [
-        joined(index[:-1], index[1:], p.structural * y_u * width_u[None, :] / a),
-        joined(index[:, :-1], index[:, 1:], p.structural * y_v * width_v[:, None] / b),
-        joined(index[:-1, :-1], index[1:, 1:], diagonal),
-        joined(index[1:, :-1], index[:-1, 1:], diagonal),
-        joined(index[:-2], index[2:], flexion * fabric.bending_weft * width_u[None, :] / a**3),
-        joined(index[:, :-2], index[:, 2:], flexion * fabric.bending_warp * width_v[:, None] / b**3),
+        joined(edges[0], p.structural * y_u * width_u / a, (m - 1, n)),
+        joined(edges[1], p.structural * y_v * width_v[:, None] / b, (m, n - 1)),
+        joined(stacked(index[:-1, :-1], index[1:, 1:]), diagonal, (m - 1, n - 1)),
+        joined(stacked(index[1:, :-1], index[:-1, 1:]), diagonal, (m - 1, n - 1)),
+        joined(stacked(index[:-2], index[2:]), bend_u * width_u, (m - 2, n)),
+        joined(stacked(index[:, :-2], index[:, 2:]), bend_v * width_v[:, None], (m, n - 2)),
     ]
 
 

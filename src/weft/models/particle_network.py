@@ -29,6 +29,7 @@ from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
 from weft.models.connections import Connections, axial_blocks
 from weft.models.fabrics import Fabric
+from weft.models.lattice import build_lattice, stacked
 from weft.parameters import Parameters, Vector, quantity
 
 TRIPLE_PAIRS = [(0, 1), (1, 2), (0, 2)]
@@ -57,19 +58,13 @@ class ParticleNetwork:
     needs_grid = True
 
     def __init__(self, mesh: Mesh, fabric: Fabric, parameters: ParticleNetworkParameters | None = None) -> None:
-        if mesh.grid_shape is None or mesh.material is None:
-            raise WeftError("particle_network: needs a rectangular grid; use mass_spring or responsive for a mesh")
         p = parameters or ParticleNetworkParameters()
-        m, n = mesh.grid_shape
-        a, b = (mesh.material[-1] - mesh.material[0]) / (m - 1, n - 1)
-        index = np.arange(m * n, dtype=np.int32).reshape(m, n)
+        index, (a, b), shares, edges = build_lattice(mesh, "particle_network")
+        m, n = index.shape
+        width_u, width_v = shares[0] * b, shares[1] * a
         weft = _stiffness(fabric.stretch_weft, fabric.bending_weft, p.modulus_weft, fabric.thickness)
         warp = _stiffness(fabric.stretch_warp, fabric.bending_warp, p.modulus_warp, fabric.thickness)
-        width_u = np.where(np.isin(np.arange(n), (0, n - 1)), 0.5, 1.0) * b
-        width_v = np.where(np.isin(np.arange(m), (0, m - 1)), 0.5, 1.0) * a
         self._tau, self._n_vertices = fabric.damping, m * n
-
-        edges = [_stacked(index[:-1], index[1:]), _stacked(index[:, :-1], index[:, 1:])]
         self._edges = Connections(np.concatenate(edges), m * n)
         self._lengths = np.repeat([a, b], [len(edges[0]), len(edges[1])])
         self._stretch = np.concatenate([np.tile(weft[0] * width_u / a, m - 1), np.repeat(warp[0] * width_v / b, n - 1)])
@@ -79,7 +74,7 @@ class ParticleNetwork:
         self._corners, self._corner_edges, crowd = _corners(index)
         self._crowd = crowd  # corners that lean on each edge
         self._shear = fabric.shear * a * b / 4.0
-        folds = [_stacked(index[:-2], index[1:-1], index[2:]), _stacked(index[:, :-2], index[:, 1:-1], index[:, 2:])]
+        folds = [stacked(index[:-2], index[1:-1], index[2:]), stacked(index[:, :-2], index[:, 1:-1], index[:, 2:])]
         self._folds: Ints = np.concatenate(folds)
         self._bend = np.concatenate([np.tile(weft[1] * width_u / a, m - 2), np.repeat(warp[1] * width_v / b, n - 2)])
         triples = [t[:, list(pair)] for t in (self._corners, self._folds) for pair in TRIPLE_PAIRS]
@@ -151,10 +146,6 @@ def _stiffness(stretch: float, bending: float, modulus: float | None, thickness:
     return modulus * thickness, modulus * thickness**3 / 12.0
 
 
-def _stacked(*columns: Ints) -> Ints:
-    return np.stack([c.ravel() for c in columns], axis=1)
-
-
 def _corners(index: Ints) -> tuple[Ints, Ints, Floats]:
     """Triples (c, 3) of the corners of all elements, the edges (c, 2) along u and v there, and corners per edge."""
     m, n = index.shape
@@ -164,8 +155,8 @@ def _corners(index: Ints) -> tuple[Ints, Ints, Floats]:
     triples, edges = [], []
     for i, other_i in ((low, high), (high, low)):
         for j, other_j in ((low, high), (high, low)):
-            triples.append(_stacked(index[other_i, j], index[i, j], index[i, other_j]))
-            edges.append(_stacked(u[:, j], v[i, :]))
+            triples.append(stacked(index[other_i, j], index[i, j], index[i, other_j]))
+            edges.append(stacked(u[:, j], v[i, :]))
     leaning = np.bincount(np.concatenate(edges).ravel(), minlength=(m - 1) * n + m * (n - 1))
     return np.concatenate(triples), np.concatenate(edges), np.maximum(leaning, 1).astype(np.float64)
 

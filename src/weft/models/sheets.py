@@ -28,6 +28,27 @@ KES_LOAD = 500.0 * GRAM_FORCE / 1e-2  # [N/m]
 FAST_LOAD = 100.0 * GRAM_FORCE / 1e-2  # [N/m]
 
 
+def _measured(
+    source: str,
+    density: float,
+    millimetres: float,
+    stretch: tuple[float, float],
+    shear: float,
+    bending: tuple[float, float],
+) -> dict[str, Any]:
+    """The keys of a fabric that a sheet gives, in SI units but for the thickness; warp first."""
+    return {
+        "source": source,
+        "density": density,
+        "thickness": 1e-3 * millimetres,
+        "stretch_warp": stretch[0],
+        "stretch_weft": stretch[1],
+        "shear": shear,
+        "bending_warp": bending[0],
+        "bending_weft": bending[1],
+    }
+
+
 class KesSheet(Parameters):
     """A KES-F sheet, by its own symbols and in its own units.
 
@@ -51,16 +72,14 @@ class KesSheet(Parameters):
 
     def fabric(self) -> dict[str, Any]:
         """The keys of a fabric that follow."""
-        return {
-            "density": 1e-2 * self.weight,
-            "thickness": 1e-3 * self.thickness,
-            "stretch_warp": self.lt_warp * KES_LOAD / (1e-2 * self.emt_warp),
-            "stretch_weft": self.lt_weft * KES_LOAD / (1e-2 * self.emt_weft),
-            "shear": self.g * GRAM_FORCE / 1e-2 * DEGREES_IN_RADIAN,
-            "bending_warp": self.b_warp * GRAM_FORCE * 1e-4 / 1e-2,
-            "bending_weft": self.b_weft * GRAM_FORCE * 1e-4 / 1e-2,
-            "source": "KES-F sheet",
-        }
+        return _measured(
+            "KES-F sheet",
+            1e-2 * self.weight,
+            self.thickness,
+            (self.lt_warp * KES_LOAD / (1e-2 * self.emt_warp), self.lt_weft * KES_LOAD / (1e-2 * self.emt_weft)),
+            self.g * GRAM_FORCE / 1e-2 * DEGREES_IN_RADIAN,
+            (self.b_warp * GRAM_FORCE * 1e-4 / 1e-2, self.b_weft * GRAM_FORCE * 1e-4 / 1e-2),
+        )
 
 
 class FastSheet(Parameters):
@@ -84,16 +103,14 @@ class FastSheet(Parameters):
 
     def fabric(self) -> dict[str, Any]:
         """The keys of a fabric that follow."""
-        return {
-            "density": 1e-3 * self.weight,
-            "thickness": 1e-3 * self.thickness,
-            "stretch_warp": FAST_LOAD / (1e-2 * self.e100_warp),
-            "stretch_weft": FAST_LOAD / (1e-2 * self.e100_weft),
-            "shear": 123.0 / self.eb5,
-            "bending_warp": 1e-6 * 9.81e-6 * self.weight * self.c_warp**3,
-            "bending_weft": 1e-6 * 9.81e-6 * self.weight * self.c_weft**3,
-            "source": "FAST sheet",
-        }
+        return _measured(
+            "FAST sheet",
+            1e-3 * self.weight,
+            self.thickness,
+            (FAST_LOAD / (1e-2 * self.e100_warp), FAST_LOAD / (1e-2 * self.e100_weft)),
+            123.0 / self.eb5,
+            (1e-6 * 9.81e-6 * self.weight * self.c_warp**3, 1e-6 * 9.81e-6 * self.weight * self.c_weft**3),
+        )
 
 
 SHEETS: dict[str, type[KesSheet | FastSheet]] = {"kes": KesSheet, "fast": FastSheet}

@@ -58,9 +58,12 @@ class Bending(Protocol):
     """(q,) what never changes of the block of each, times the identity [N/m]"""
 
     def __init__(self, mesh: Mesh, frames: Frames, hinges: Hinges, fabric: Fabric) -> None: ...
+    def update(self, x: Floats, v: Floats) -> None:
+        """Take up the state that the others are asked for."""
+
     def energy(self, x: Floats) -> float: ...
-    def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None: ...
-    def add_blocks(self, x: Floats, v: Floats, rows: Ints, stiffness_out: Floats, damping_out: Floats) -> None:
+    def add_forces(self, x: Floats, forces_out: Floats) -> None: ...
+    def add_blocks(self, rows: Ints, stiffness_out: Floats, damping_out: Floats) -> None:
         """Add what changes to the given rows, one for each of `pairs`."""
 
 
@@ -136,17 +139,18 @@ class Shell:
     def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
         self._update(x, v)
         add_membrane_forces(self._membrane.gradients, self._work.pull, *self._corners, forces_out)
-        self._bending.add_forces(x, v, forces_out)
+        self._bending.add_forces(x, forces_out)
 
     def update_jacobians(self, x: Floats, v: Floats, stiffness_out: Floats, damping_out: Floats) -> None:
         self._update(x, v)
         update_blocks(self._work, self._couplings, self._membrane.damping, stiffness_out, damping_out)
-        self._bending.add_blocks(x, v, self._bending_pairs, stiffness_out, damping_out)
+        self._bending.add_blocks(self._bending_pairs, stiffness_out, damping_out)
 
     def _update(self, x: Floats, v: Floats) -> None:
-        """Bring the triangles up to date, unless the last call, for forces or derivatives, was at the same state."""
+        """Bring the elements up to date, unless the last call, for forces or derivatives, was at the same state."""
         if not (np.array_equal(x, self._last[0]) and np.array_equal(v, self._last[1])):
             update_triangles(x, v, self._membrane, self._work)
+            self._bending.update(x, v)
             self._last[0], self._last[1] = x, v
 
 
