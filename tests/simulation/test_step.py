@@ -125,7 +125,7 @@ def test_correction_leaves_the_velocity_of_the_body(monkeypatch):
     """What is pushed out of a moving body moves with it: its velocity is not below the body's."""
     monkeypatch.setattr(module, "MAX_SOLVES", 1)
     motion = {"keyframes": [{"time": 0.0}, {"time": 1.0, "move": [0.0, 0.0, 3.0]}]}
-    simulation = build(collider=[{**PLATE, "motion": motion}], method={"response": "contact_filter"})
+    simulation = build(collider=[{**PLATE, "motion": motion}])
     x, v = simulation.state.positions, np.tile([0.5, 0.0, -20.0], (81, 1))
     none = np.zeros((0, *x.shape))
     monkeypatch.setattr(simulation.integrator, "end", lambda: (v, none))
