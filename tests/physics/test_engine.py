@@ -48,7 +48,10 @@ def table(n):
 
 def ground(n):
     grid = {"size": [0.6, 0.6], "vertices": [n, n], "center": [0, 0, 0.32], "plane": "xz"}
-    grid["ripples"] = [{"amplitude": 0.012, "waves": [1.5, 0.0], "phase": -270}, {"amplitude": 0.006, "waves": [0, 2.5]}]
+    grid["ripples"] = [
+        {"amplitude": 0.012, "waves": [1.5, 0.0], "phase": -270},
+        {"amplitude": 0.006, "waves": [0, 2.5]},
+    ]
     return {"cloth": [{"grid": grid, "contact_distance": 0.12 / (n - 1)}], "collider": [FLOOR]}
 
 

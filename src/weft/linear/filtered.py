@@ -7,7 +7,7 @@ import numpy as np
 from weft.arrays import Floats, Ints
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import Constraints
-from weft.linear.levels import build_levels
+from weft.linear.levels import build_levels, correct_pieces
 from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_residual
 from weft.linear.springs import no_springs
 
@@ -23,6 +23,7 @@ class FilteredSystem:
     def __init__(self, pairs: Ints, n_vertices: int) -> None:
         self.matrix = build_matrix(pairs, n_vertices)
         self._levels = build_levels(self.matrix)
+        self._is_one_piece = len(np.unique(self._levels.roots)) <= 1
         self._work: PcgWork | None = None
         self._stiffness_times_v = np.zeros((n_vertices, 3))
         self.iterations = 0
@@ -74,7 +75,11 @@ class FilteredSystem:
             dv,
         )
         self.iterations += iterations
-        return dv, self.residual(c, dv, right)
+        residual = self.residual(c, dv, right)
+        if self._is_one_piece or len(c.springs.vertices) == 0:  # else pieces would be shifted into each other
+            correct_pieces(self._levels, np.einsum("nij,nj->ni", c.filters, -residual), c.filters, dv)
+            residual = self.residual(c, dv, right)
+        return dv, residual
 
     def product(self, x: Floats) -> Floats:
         """A x, without drag and springs."""

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from weft.arrays import Bools, Floats, Ints, Lanes
+from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.geometry.topology import group_rows
 from weft.jit import kernel
 from weft.linear.blocks import BlockMatrix
@@ -37,8 +37,6 @@ class Levels(NamedTuple):
     """(n + m,) the patch of each node, -1 at the top"""
     roots: Ints
     """(n,) the patch of each vertex at the top, as a number from 0: its whole piece; -1 for a vertex alone"""
-    is_one_piece: Bools
-    """(1,)"""
     child_starts: Ints
     """(m + 1,) nodes of patch a are children[child_starts[a] : child_starts[a + 1]]"""
     children: Ints
@@ -82,7 +80,6 @@ def build_levels(matrix: BlockMatrix) -> Levels:
     return Levels(
         all_parents,
         np.maximum(roots[:n] - n, -1).astype(np.int32),
-        np.array([len(np.unique(roots[:n])) <= 1]),
         groups.starts,
         groups.items,
         meeting,
@@ -93,7 +90,7 @@ def build_levels(matrix: BlockMatrix) -> Levels:
     )
 
 
-def _merge(graph: csr_array) -> tuple[Ints, csr_array]:
+def _merge(graph: csr_array) -> tuple[Longs, csr_array]:
     """Join nodes in pairs along the heaviest ties; the pair of each node, and the graph of the pairs."""
     n = graph.shape[0]
     pair = np.full(n, -1, np.int64)
@@ -109,7 +106,7 @@ def _merge(graph: csr_array) -> tuple[Ints, csr_array]:
 
 
 @kernel
-def match_neighbours(starts: Ints, columns: Ints, ties: Floats, pair_out: Ints) -> int:
+def match_neighbours(starts: Longs, columns: Longs, ties: Floats, pair_out: Longs) -> int:
     """Overwrite `pair_out`, -1 at first, with the number of each node's pair; one without a partner is a pair alone."""
     n_pairs = 0
     for i in range(len(pair_out)):

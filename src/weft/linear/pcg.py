@@ -23,7 +23,7 @@ from weft.arrays import Bools, Floats, Ints, Lanes
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
 from weft.linear.lanes import WIDTH, multiply_block, multiply_row
-from weft.linear.levels import Levels, add_block, correct_pieces, invert_symmetric, update_levels, update_shifts
+from weft.linear.levels import Levels, add_block, invert_symmetric, update_levels, update_shifts
 from weft.linear.springs import Springs, spring_impulses
 
 CHUNKS = 32
@@ -289,19 +289,13 @@ def solve_filtered(
         beta = rho_new / rho
         rho = rho_new
         _turn_rows(0, n, beta, parents, shift, filters, is_free, z, p)
-    if m == 0 or levels.is_one_piece[0]:  # pieces that contacts tie together would be shifted into each other
-        correct_pieces(levels, r, filters, x)
     for i in range(n):
-        for c in range(3):
-            if is_free[i]:
-                x_inout[i, c] = x[i, c]
-    for i in range(n):  # what is held keeps its digits
-        if not is_free[i]:
+        if is_free[i]:
+            x_inout[i, 0], x_inout[i, 1], x_inout[i, 2] = x[i, 0], x[i, 1], x[i, 2]
+        else:  # what is held keeps its digits
+            d0, d1, d2 = x[i, 0] - x_inout[i, 0], x[i, 1] - x_inout[i, 1], x[i, 2] - x_inout[i, 2]
             for c in range(3):
-                z[i, c] = x[i, c] - x_inout[i, c]
-            _filter_row(filters, i, z)
-            for c in range(3):
-                x_inout[i, c] += z[i, c]
+                x_inout[i, c] += filters[i, c, 0] * d0 + filters[i, c, 1] * d1 + filters[i, c, 2] * d2
     return iteration, np.sqrt(rho / scale) if scale > 0.0 else 0.0
 
 

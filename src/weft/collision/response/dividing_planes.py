@@ -428,7 +428,7 @@ def spare_of(sep: Floats) -> Floats:
 
 @kernel
 def _along(x: Floats, i: int, nx: float, ny: float, nz: float) -> float:
-    return x[i, 0] * nx + x[i, 1] * ny + x[i, 2] * nz
+    return float(x[i, 0] * nx + x[i, 1] * ny + x[i, 2] * nz)
 
 
 @kernel
