@@ -22,7 +22,7 @@ from weft.models.sheets import SHEETS
 from weft.scene.files import gallery_names
 from weft.scene.schema import Scene
 
-COMMANDS = ["run", "scenes", "methods", "describe", "check", "render"]
+COMMANDS = ["run", "scenes", "methods", "describe", "check", "render", "reproduce"]
 TABLES = [*(home[-1] if home else "scene" for home, _ in tables_in(Scene)), *SHEETS]
 PART_NAMES = [part for family in PARTS.values() for part in family]
 DESCRIBED = list(dict.fromkeys([*fabric_names(), *gallery_names(), *METHODS, *PART_NAMES, *TABLES]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from tests.oracles.dense_system import dense_from_pairs
 
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh, build_grid
@@ -92,21 +93,11 @@ def test_no_net_force_or_torque(case, rng):
     np.testing.assert_allclose(np.cross(x, f).sum(axis=0), 0.0, atol=1e-12 * scale)
 
 
-def dense(model, blocks, n):
-    """The whole matrix from the blocks off the diagonal, by the rule of zero row sums."""
-    matrix = np.zeros((n, 3, n, 3))
-    for (i, j), block in zip(model.pairs, blocks, strict=True):
-        matrix[i, :, j, :] += block
-        matrix[j, :, i, :] += block.T
-        matrix[i, :, i, :] -= block
-        matrix[j, :, j, :] -= block.T
-    return matrix.reshape(3 * n, 3 * n)
-
-
 def jacobians(model, x, v):
     blocks = np.zeros((2, len(model.pairs), 3, 3))
     model.update_jacobians(x, v, blocks[0], blocks[1])
-    return dense(model, blocks[0], len(x)), dense(model, blocks[1], len(x))
+    stiffness, damping = (dense_from_pairs(model.pairs, part, len(x)) for part in blocks)
+    return stiffness, damping
 
 
 def test_stiffness_matches_finite_differences_under_tension(case, rng):

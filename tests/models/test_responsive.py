@@ -70,7 +70,8 @@ def test_a_sheet_compressed_by_a_fifth_buckles_into_the_elastica():
     cloth = {"grid": grid, "pins": [{"where": "left", "motion": push}, {"where": "right"}]}
     energies = []
     solved = {"name": "bdf2", "tolerance": 1e-2, "error": 1e-3}
-    for frame in Simulation(scene(cloth, duration=4.0, fps=10, steps_per_frame=6, gravity=(0, 0, 0), integrator=solved)):
+    still = {"duration": 4.0, "fps": 10, "steps_per_frame": 6, "gravity": (0, 0, 0)}
+    for frame in Simulation(scene(cloth, integrator=solved, **still)):
         energies.append(frame.certificate.energy)
         x = frame.positions.reshape(m, n, 3)
     assert frame.certificate.max_stretch < 0.002

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from weft.cli import check, describe, methods, render, run, scenes
+from weft.cli import check, describe, methods, render, reproduce, run, scenes
 from weft.errors import WeftError
 
 STOPPED = 130  # 128 + SIGINT, as shells have it
@@ -34,6 +34,7 @@ app.command(epilog=methods.EXAMPLE)(methods.methods)
 app.command(epilog=describe.EXAMPLE)(describe.describe)
 app.command(epilog=check.EXAMPLE)(check.check)
 app.command(epilog=render.EXAMPLE)(render.render)
+app.command(epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 
 
 def main() -> None:

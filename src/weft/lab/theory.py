@@ -88,7 +88,8 @@ def cusick_regression(fabric: Fabric) -> float:
 
     G. E. Cusick, "The dependence of fabric drape on bending and shear stiffness", J. Text. Inst. 56 (1965), T596:
     35.6 c - 3.61 c^2 - 2.59 A + 0.0461 A^2 + 17.0, c the bending length [cm], here of the mean of warp and weft, and A
-    the angle of shear [deg] at a pull of 2 gf/cm.
+    the angle of shear [deg] at a pull of 2 gf/cm. The coefficients are as commonly quoted; they and the meaning of A
+    were not checked against the paper itself.
     """
     rigidity = np.sqrt(fabric.bending_warp * fabric.bending_weft)
     c = 1e2 * (rigidity / (GRAVITY * fabric.density)) ** (1.0 / 3.0)

@@ -74,12 +74,23 @@ class Method(Parameters):
         return part
 
 
+_LIU: dict[str, Any] = {
+    # A tenth of the stiffness against stretch: relaxation needs sweeps in proportion to it, and 1 m of cloth still
+    # stretches by less than 1 % under its own weight.
+    "model": {"name": "elastic_surface", "stretch": 0.1},
+    "integrator": {"name": "gauss_seidel", "tolerance": 1e-3, "max_sweeps": 200},
+    "steps_per_frame": 10,
+}
+
+# Parameters of a part are checked by its class, which imports numba: a test checks these, not every start of weft.
+_unchecked = Method.model_construct
+
 METHODS = {
     "engine": Method(
         description="the default: implicit cloth, contact springs with friction, motion that cannot cross",
         steps_per_frame=2,
     ),
-    "provot1995": Method.model_construct(  # unchecked here: to check the model's parameters imports numba
+    "provot1995": _unchecked(
         description="Provot's explicit mass-spring cloth (Graphics Interface 1995): soft springs, strain up to 10 %",
         model={"name": "mass_spring", "structural": 0.02, "damping": 0.02},
         integrator="symplectic_euler",
@@ -92,6 +103,24 @@ METHODS = {
         model="responsive",
         integrator="bdf2",
         steps_per_frame=2,
+    ),
+    "liu1998": _unchecked(
+        description="Liu, Ko and Chang (Computers & Graphics 1998): boxes of triangles may not meet; their S3",
+        broad="binary_tree",
+        response="box_avoidance",
+        **_LIU,
+    ),
+    "liu1998_s2": _unchecked(
+        description="liu1998 without a hierarchy of boxes: their S2",
+        broad="all_pairs",
+        response="box_avoidance",
+        **_LIU,
+    ),
+    "liu1998_s1": _unchecked(
+        description="the geometric avoidance that liu1998 was compared with: their S1, vertices fixed for the step",
+        broad="all_pairs",
+        response="vertex_fixing",
+        **_LIU,
     ),
 }
 

@@ -38,7 +38,7 @@ from weft.models.folds import Folds
 from weft.models.hinge import Frames, Hinges, build_frames, build_hinges, rest_angles
 from weft.parameters import Parameters, quantity
 
-FLAT = 1e-6  # [rad] angles at rest below this count as none
+FLAT = 1e-3  # [rad] a mesh whose angles are all below counts as flat: six digits of a file leave 1e-4
 
 
 class ShellParameters(Parameters):

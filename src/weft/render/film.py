@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +79,14 @@ class Film:
             raise WeftError(f"--frame {frame}: the recording has frames 0 to {count - 1}")
         frame %= count
         write_picture(path, self._draw(frame, self._camera([frame])))
+
+    def write_sheet(self, path: Path, frames: Sequence[int], columns: int) -> None:
+        """Draw several frames from one place, row by row."""
+        camera = self._camera(list(frames))
+        pictures = [self._draw(frame, camera) for frame in frames]
+        pictures += [np.full_like(pictures[0], 255)] * (-len(pictures) % columns)
+        rows = [np.concatenate(pictures[k : k + columns], axis=1) for k in range(0, len(pictures), columns)]
+        write_picture(path, np.concatenate(rows))
 
     def write_animation(self, path: Path, advance: Callable[[int], None] | None = None) -> None:
         """Draw all frames, thinned to about 30 a second."""

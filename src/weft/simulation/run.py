@@ -33,15 +33,27 @@ def run(
     """
     if not isinstance(scene, Scene):
         scene = load_scene(scene)
-    path = output_folder(scene, output)
+    refuse_folder(output_folder(scene, output), overwrite=overwrite, resume=resume)
+    return record(Simulation(scene), output, overwrite=overwrite, resume=resume, on_frame=on_frame)
+
+
+def record(
+    simulation: Simulation,
+    output: Path | str | None = None,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    on_frame: Callable[[Frame], None] | None = None,
+) -> Recording:
+    """Run a simulation that is at time 0 to the end of its scene, recording every frame; see `run`."""
+    path = output_folder(simulation.scene, output)
     refuse_folder(path, overwrite=overwrite, resume=resume)
-    simulation = Simulation(scene)
     resumes = resume and (path / META).exists()
     # A scene that cannot be stepped fails here, before a folder is made or an old recording replaced.
     try:
         first = [] if resumes else list(islice(simulation.frames(), 2))
     except WeftError as error:
-        raise WeftError(f"{scene.source}: {error}") from None
+        raise WeftError(f"{simulation.scene.source}: {error}") from None
     recorder = open_recorder(path, simulation, overwrite=overwrite, resume=resume)
     try:
         for frame in chain(first, simulation.frames(resumed=simulation.state.step > 0)):

@@ -28,7 +28,7 @@ from weft.simulation.clock import StageClock
 from weft.simulation.system import ClothSystem
 from weft.strain import Springs, build_springs
 
-MAX_SOLVES = 3  # of one round, while contacts change
+MAX_SOLVES = 3  # of one round, while contacts change, where the response does not say
 MAX_ROUNDS = 4  # of one step, while edges are stretched more than the fabric would allow
 SOLVED_STRAIN = 0.06  # an edge stretched further than this, and by more than half of it in one step, is solved again
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
@@ -215,7 +215,7 @@ class Simulation:
 
     def _solve(self, x: Floats, v: Floats, at: Floats, time: float, dt: float) -> tuple[Floats, Floats]:
         """Where the solves lead, and the impulses that constraints exerted."""
-        for _ in range(MAX_SOLVES):
+        for _ in range(getattr(self.response, "max_solves", MAX_SOLVES)):
             with self.clock("solve"):
                 dv, impulses = self.integrator.solve(self.response.constraints())
             goal = x + dt * (v + dv)

@@ -94,5 +94,10 @@ class Response(Protocol):
 RESPONSES = Family(
     "response",
     __name__,
-    {"dividing_planes": "DividingPlanes", "contact_filter": "ContactFilter"},
+    {
+        "dividing_planes": "DividingPlanes",
+        "contact_filter": "ContactFilter",
+        "box_avoidance": "BoxAvoidance",
+        "vertex_fixing": "VertexFixing",
+    },
 )

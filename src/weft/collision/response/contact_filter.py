@@ -57,6 +57,10 @@ class ContactFilter:
     def n_contacts(self) -> int:
         return int(self._holds.sum())
 
+    def held(self) -> tuple[Ints, Floats]:
+        """Vertices (k,) that bodies hold, with the outward normals (k, 3); one in a corner occurs several times."""
+        return self._contacts.vertices[self._bearing], self._contacts.normals[self._bearing]
+
     def constraints(self) -> Constraints:
         c, v = self._contacts, self._v
         out = build_constraints(len(v))._replace(filters=self._filters.copy())
