@@ -153,16 +153,21 @@ def solve(response, v):
     return (np.clip(x + DT * v, held.lower, held.upper) - x) / DT - v
 
 
+def settled(response, v):
+    """Where a step ends: runs until the response asks for no more, then its last word."""
+    dv = np.zeros_like(v)
+    for _ in range(20):
+        if not response.update(NOTHING, dv, np.zeros_like(v)):
+            break
+        dv = solve(response, v)
+    return response.finish(response._start.x + DT * (v + dv), NOTHING)
+
+
 def test_a_falling_triangle_stops_above_the_other():
     mesh = apart(flat(0.0), flat(0.01))
     v = np.repeat([[0.0, 0, 0], [0.3, 0, -3.0]], 3, axis=0)
     response = begun(mesh, v)
-    dv = np.zeros_like(v)
-    for _ in range(10):
-        if not response.update(NOTHING, dv, np.zeros_like(v)):
-            break
-        dv = solve(response, v)
-    end = response.finish(mesh.positions + DT * (v + dv), NOTHING)
+    end = settled(response, v)
     assert response.counts.runs == 2
     np.testing.assert_allclose(end[3:, 2], GAP)
     np.testing.assert_array_equal(end[:3], mesh.positions[:3])
@@ -177,12 +182,7 @@ def test_a_vertex_between_two_obstacles_is_in_conflict_and_gets_out_of_it(speeds
     mesh = apart(*(flat(height) for height in heights))
     v = np.repeat([[0.0, 0, speed] for speed in speeds], 3, axis=0)
     response = begun(mesh, v)
-    dv = np.zeros_like(v)
-    for _ in range(10):
-        if not response.update(NOTHING, dv, np.zeros_like(v)):
-            break
-        dv = solve(response, v)
-    end = response.finish(mesh.positions + DT * (v + dv), NOTHING)
+    end = settled(response, v)
     assert (np.diff(end[::3, 2]) >= 0.99 * GAP).all()
     assert response.counts.most_runs <= 8
     assert response.counts.unfinished == 0
@@ -227,12 +227,7 @@ def test_neighbours_keep_apart_along_a_direction_of_their_own():
     assert len(self_intersections(x, mesh.triangles)) == 0
     assert len(self_intersections(goal, mesh.triangles)) > 0
     response = begun(curled, v, rings=4)
-    dv = np.zeros_like(v)
-    for _ in range(20):
-        if not response.update(NOTHING, dv, np.zeros_like(v)):
-            break
-        dv = solve(response, v)
-    end = response.finish(x + DT * (v + dv), NOTHING)
+    end = settled(response, v)
     assert len(self_intersections(end, mesh.triangles)) == 0
 
 

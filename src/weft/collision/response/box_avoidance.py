@@ -31,7 +31,7 @@ import math
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from weft.arrays import Bools, Floats, Ints, Longs
+from weft.arrays import Floats, Ints
 from weft.collision.narrow.proximity import closest_edge_edge, closest_vertex_triangle
 from weft.collision.response import Surroundings
 from weft.collision.response.avoidance import Avoidance, AvoidanceParameters, Limits
@@ -188,6 +188,14 @@ def oblique_plane(
 
 
 @kernel
+def _write(limits_out: Limits, at: int, vi: int, axis: int, is_upper: bool, value: float, start: float) -> int:
+    """Write one limit; return the next row."""
+    limits_out.vertices[at], limits_out.axes[at], limits_out.uppers[at] = vi, axis, is_upper
+    limits_out.values[at], limits_out.starts[at] = value, start
+    return at + 1
+
+
+@kernel
 def _write_oblique(
     x_t0: Floats,
     x_t1: Floats,
@@ -196,11 +204,7 @@ def _write_oblique(
     n: Vector,
     room: float,
     at: int,
-    vertices_out: Ints,
-    axes_out: Ints,
-    uppers_out: Bools,
-    values_out: Floats,
-    starts_out: Floats,
+    limits_out: Limits,
 ) -> int:
     """Write the limits that an oblique plane sets; return the next row."""
     inv_size = 1.0 / (abs(n[0]) + abs(n[1]) + abs(n[2]))
@@ -219,10 +223,8 @@ def _write_oblique(
                 along = n[0] * x_t0[vi, 0] + n[1] * x_t0[vi, 1] + n[2] * x_t0[vi, 2]
                 reach = (abs(edge - along) + 0.5 * room) * inv_size
                 is_upper = (n[d] > 0.0) == (side == 0)
-                vertices_out[at], axes_out[at], uppers_out[at] = vi, d, is_upper
-                starts_out[at] = x_t0[vi, d] + (reach if is_upper else -reach)
-                values_out[at] = starts_out[at] + mean
-                at += 1
+                start = x_t0[vi, d] + (reach if is_upper else -reach)
+                at = _write(limits_out, at, vi, d, is_upper, start + mean, start)
     return at
 
 
@@ -234,14 +236,9 @@ def find_limits(
     near: Csr,
     pairs: Ints,
     gap: float,
-    keys_out: Longs,
-    vertices_out: Ints,
-    axes_out: Ints,
-    uppers_out: Bools,
-    values_out: Floats,
-    starts_out: Floats,
+    limits_out: Limits,
 ) -> int:
-    """Write the limits of all `pairs` that collide; return how many rows. The arrays hold ROWS for each pair."""
+    """Write the limits of all `pairs` that collide; return how many rows. There is room for ROWS of each pair."""
     at = 0
     for row in range(len(pairs)):
         ta, tb = pairs[row, 0], pairs[row, 1]
@@ -253,17 +250,14 @@ def find_limits(
             collides, n, apart = oblique_plane(x_t0, x_t1, triangles, ta, tb, gap)
             if collides:
                 room = apart - min(gap, apart)
-                out = (vertices_out, axes_out, uppers_out, values_out, starts_out)
-                at = _write_oblique(x_t0, x_t1, triangles, (ta, tb), n, room, at, *out)
+                at = _write_oblique(x_t0, x_t1, triangles, (ta, tb), n, room, at, limits_out)
         else:
             for side in range(2):
                 is_lower = (side == 0) == a_is_lower
                 for i in range(3):
-                    vertices_out[at], axes_out[at] = triangles[tb if side else ta, i], axis
-                    uppers_out[at], values_out[at] = is_lower, k if is_lower else k + apart
-                    starts_out[at] = top if is_lower else top + apart
-                    at += 1
-        keys_out[first:at] = (np.int64(ta) << 32) + tb
+                    start, end = (top, k) if is_lower else (top + apart, k + apart)
+                    at = _write(limits_out, at, triangles[tb if side else ta, i], axis, is_lower, end, start)
+        limits_out.pairs[first:at] = (np.int64(ta) << 32) + tb
     return at
 
 
@@ -303,5 +297,5 @@ class BoxAvoidance(Avoidance):
         vertices, axes = np.empty((2, n), np.int32)
         values, starts = np.empty((2, n))
         found = Limits(np.empty(n, np.int64), vertices, axes, np.empty(n, np.bool_), values, starts)
-        used = slice(find_limits(self._start.x, x_t1, self._triangles, self._near, pairs, gap, *found))
+        used = slice(find_limits(self._start.x, x_t1, self._triangles, self._near, pairs, gap, found))
         return found.select(used)
