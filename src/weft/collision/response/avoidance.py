@@ -60,7 +60,7 @@ class Limits(NamedTuple):
 
 
 def _joined(a: Limits, b: Limits) -> Limits:
-    return Limits(*cast("Any", [np.concatenate(parts) for parts in zip(a, b, strict=True)]))
+    return Limits(*[np.concatenate(cast("Any", parts)) for parts in zip(a, b, strict=True)])
 
 
 def no_limits() -> Limits:
