@@ -6,6 +6,8 @@ true once, in the Python wrapper, and name what is wrong where it is not.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +18,7 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
+Lanes = npt.NDArray[Any]  # rows of four, float32 or float64: see `weft.linear.lanes`
 
 
 def as_positions(values: npt.ArrayLike, name: str = "positions") -> Floats:

@@ -19,6 +19,7 @@ from tests.oracles.dense_system import (
 
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import build_constraints
+from weft.linear.levels import build_levels
 from weft.linear.pcg import build_work, solve_filtered, update_residual
 from weft.linear.springs import build_springs, no_springs
 
@@ -49,17 +50,47 @@ class System:
     def solve(self, filters, start, tolerance=1e-13, max_iterations=10_000):
         x = start.copy()
         iterations, residual = solve_filtered(
-            self.matrix, self.springs, self.b, filters, tolerance, max_iterations, build_work(self.n), x
+            self.matrix,
+            self.springs,
+            build_levels(self.matrix),
+            self.b,
+            filters,
+            tolerance,
+            np.inf,
+            max_iterations,
+            build_work(self.matrix, tolerance, 1.0),
+            x,
         )
         return x, iterations, residual
 
     def free_residual(self, filters, x):
         """Residual in the free directions relative to the right-hand side, in the norm of the preconditioner."""
-        diagonal = self.dense.reshape(self.n, 3, self.n, 3)[np.arange(self.n), :, np.arange(self.n), :]
-        inverse = np.linalg.inv(diagonal)
-        rest = np.einsum("nij,nj->ni", filters, self.b - (self.dense @ x.ravel()).reshape(-1, 3))
-        right = np.einsum("nij,nj->ni", filters, self.b)
-        return np.sqrt(np.einsum("ni,nij,nj", rest, inverse, rest) / np.einsum("ni,nij,nj", right, inverse, right))
+        apply = preconditioner(self.dense, self.matrix.diagonal, build_levels(self.matrix), filters)
+        rest = np.einsum("nij,nj->ni", filters, self.b - (self.dense @ x.ravel()).reshape(-1, 3)).ravel()
+        right = np.einsum("nij,nj->ni", filters, self.b).ravel()
+        return np.sqrt(rest @ apply @ rest / (right @ apply @ right))
+
+
+def preconditioner(dense, diagonal, levels, filters):
+    """The sum of the inverses over vertices and patches, dense."""
+    n = len(filters)
+    blocks = dense.reshape(n, 3, n, 3)
+    out = np.zeros((n, 3, n, 3))
+    out[np.arange(n), :, np.arange(n), :] = np.linalg.inv(blocks[np.arange(n), :, np.arange(n), :])
+    out = np.einsum("nij,njmk,mkl->niml", filters, out, filters)
+    kept = np.einsum("nij,njmk,mkl->niml", filters, blocks, filters)
+    ties = np.einsum("nii->n", diagonal)[:, None, None] / 3.0 * (np.eye(3) - filters)
+    members = {n + a: [] for a in range(len(levels.blocks))}
+    for i in range(n):
+        a = levels.parents[i]
+        while a >= 0:
+            members[a].append(i)
+            a = levels.parents[a]
+    for inside in members.values():
+        rows = np.ix_(inside, range(3), inside, range(3))
+        spread = filters[inside] @ np.linalg.inv(kept[rows].sum(axis=(0, 2)) + ties[inside].sum(axis=0))
+        out[rows] += np.einsum("nij,mjk->nimk", spread, filters[inside])
+    return out.reshape(3 * n, 3 * n)
 
 
 def prescribed(rng, filters):
@@ -148,7 +179,7 @@ def test_tolerance_is_honoured(rng, tolerance):
     filters = random_projectors(rng, rng.integers(0, 4, 80))
     x, _, reported = system.solve(filters, np.zeros((80, 3)), tolerance)
     assert reported <= tolerance
-    assert system.free_residual(filters, x) == pytest.approx(reported, rel=1e-3)
+    assert system.free_residual(filters, x) == pytest.approx(reported, rel=1e-2)
 
 
 def test_looser_tolerance_takes_fewer_iterations(rng):

@@ -108,9 +108,9 @@ def test_error_of_the_sliding_acceleration_falls_with_the_step():
 
 
 def test_without_friction_nothing_holds_cloth_on_a_slope():
-    """g sin, to the accuracy of rounding."""
+    """g sin, to the accuracy of single precision."""
     slope = Slope(20.0, 0.0).run(0.5)
-    assert slope.speed == pytest.approx(0.5 * G * np.sin(np.deg2rad(20.0)), rel=1e-9)
+    assert slope.speed == pytest.approx(0.5 * G * np.sin(np.deg2rad(20.0)), rel=1e-4)
 
 
 @pytest.mark.parametrize("speed", [0.5, 2.0])
@@ -124,7 +124,7 @@ def test_stops_on_a_floor_after_the_distance_of_coulomb(speed):
 def test_friction_does_not_depend_on_the_weight():
     """A fabric of 2.7 times the mass, on the same body: the same way."""
     ways = [Slope(0.0, speed=1.0, fabric=fabric).run(0.5).slid for fabric in ("cotton", "denim")]
-    assert ways[1] == pytest.approx(ways[0], rel=1e-6)
+    assert ways[1] == pytest.approx(ways[0], rel=1e-5)
 
 
 def test_fabric_gives_the_friction_where_the_body_has_none():

@@ -129,7 +129,8 @@ def test_correction_leaves_the_velocity_of_the_body(monkeypatch):
     x, v = simulation.state.positions, np.tile([0.5, 0.0, -20.0], (81, 1))
     none = np.zeros((0, *x.shape))
     monkeypatch.setattr(simulation.integrator, "end", lambda: (v, none))
-    state = simulation._moved(x, x + simulation.dt * v, np.zeros_like(x))
+    dt = simulation.dt
+    state = simulation._moved(simulation.state, x, x + dt * v, np.zeros_like(x), 0.0, dt)
     hit = (x[:, 2] - 20.0 * simulation.dt) < 0.0
     assert hit.sum() > 40
     np.testing.assert_allclose(state.velocities[hit], np.tile([0.5, 0.0, 3.0], (hit.sum(), 1)), atol=1e-9)

@@ -37,7 +37,10 @@ class ImplicitParameters(Parameters):
     """How exactly the step is solved."""
 
     solver: Literal["linear", "newton"] = quantity("one linear solve, or Newton's method", default="linear")
-    tolerance: float = quantity("linear: residual relative to the right-hand side", default=1e-2, gt=0, lt=1)
+    tolerance: float = quantity("linear: residual relative to the right-hand side", default=0.3, gt=0, lt=1)
+    error: float = quantity(
+        "linear: velocity error at which to stop, root mean square", default=2e-3, unit="m/s", gt=0, le=1
+    )
     max_iterations: int = quantity("conjugate-gradient iterations at most", default=400, ge=1, le=100000)
     newton_tolerance: float = quantity("residual at which Newton stops", default=1e-4, unit="m/s", gt=0, le=1)
     max_newton: int = quantity("Newton iterations at most", default=30, ge=1, le=1000)
@@ -79,14 +82,24 @@ class ImplicitStep:
         if self._p.solver == "linear":
             self._right = self._linearise(self._dv)
 
-    def _linearise(self, dv: Floats) -> Floats:
-        """Set up the matrix about `dv` [m/s]; return the right-hand side of the change that is missing there."""
+    def restart(self, x_t1: Floats) -> None:
+        """Take the step up again about the positions that a solve led to: the next solve starts from there."""
+        self._dv = (x_t1 - self._start.x) / self._dt - self._start.v
+        if self._p.solver == "linear":
+            self._right = self._linearise(self._dv, is_start=False) + self._matrix.product(self._dv)
+
+    def _linearise(self, dv: Floats, is_start: bool = True) -> Floats:
+        """Set up the matrix about `dv` [m/s]; return the right-hand side of the change that is missing there.
+
+        A linear solve is set up about the positions at the start of the step, where dv says nothing of them.
+        """
         (x, v, _), dt, s = self._start, self._dt, self._scheme
-        end = x + dt * (v + dv) if self._p.solver == "newton" else x
+        at_end = self._p.solver == "newton" or not is_start
+        end = x + dt * (v + dv) if at_end else x
         d = self._system.dynamics(end, s.reference + s.slope * dv, dt)
         h = dt * s.slope / s.scale
         stiffness_times_v = self._matrix.assemble(v, d.masses, d.extra_damping, d.stiffness, d.damping, h)
-        if self._p.solver == "newton":
+        if at_end:
             return -self._residual(dv, d.forces) / s.scale
         return (dt * d.forces - dt**2 * stiffness_times_v - s.past) / s.scale
 
@@ -102,7 +115,9 @@ class ImplicitStep:
         right = self._right + c.impulses / scale
         scaled = c._replace(springs=c.springs._replace(blocks=c.springs.blocks / scale))
         self._matrix.add_drag(c.drag / scale)
-        dv, residual = self._matrix.solve(right, scaled, self._dv, self._p.tolerance, self._p.max_iterations)
+        dv, residual = self._matrix.solve(
+            right, scaled, self._dv, self._p.tolerance, self._p.error, self._p.max_iterations
+        )
         self.iterations = self._matrix.iterations
         return dv, scale * residual
 
@@ -119,7 +134,7 @@ class ImplicitStep:
                 break
             self._matrix.add_drag(c.drag / scale)
             guess = np.zeros_like(dv)
-            direction, _ = self._matrix.solve(-r / scale, homogeneous, guess, p.tolerance, p.max_iterations)
+            direction, _ = self._matrix.solve(-r / scale, homogeneous, guess, p.tolerance, p.error, p.max_iterations)
             self.iterations += self._matrix.iterations
             dv = dv + self._step_length(c, dv, direction, float((free * direction).sum())) * direction
         return dv, r

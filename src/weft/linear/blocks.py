@@ -82,16 +82,24 @@ def update_implicit_matrix(
             j = columns[b]
             for r in range(3):
                 for c in range(3):
-                    k_rc = d_rc = 0.0
-                    for s in range(source_starts[b], source_starts[b + 1]):
-                        pair = sources[s] >> 1
-                        if sources[s] & 1:
-                            k_rc += stiffness[pair, c, r]
-                            d_rc += damping[pair, c, r]
-                        else:
-                            k_rc += stiffness[pair, r, c]
-                            d_rc += damping[pair, r, c]
-                    value = dt * d_rc + dt * dt * k_rc
-                    off_diagonal[b, r, c] = value
-                    diagonal[i, r, c] -= value
-                    stiffness_times_v_out[i, r] += k_rc * (v[j, c] - v[i, c])
+                    off_diagonal[b, r, c] = 0.0
+            u0, u1, u2 = v[j, 0] - v[i, 0], v[j, 1] - v[i, 1], v[j, 2] - v[i, 2]
+            for s in range(source_starts[b], source_starts[b + 1]):
+                pair = sources[s] >> 1
+                if sources[s] & 1:
+                    for r in range(3):
+                        stiffness_times_v_out[i, r] += (
+                            stiffness[pair, 0, r] * u0 + stiffness[pair, 1, r] * u1 + stiffness[pair, 2, r] * u2
+                        )
+                        for c in range(3):
+                            off_diagonal[b, r, c] += dt * (damping[pair, c, r] + dt * stiffness[pair, c, r])
+                else:
+                    for r in range(3):
+                        stiffness_times_v_out[i, r] += (
+                            stiffness[pair, r, 0] * u0 + stiffness[pair, r, 1] * u1 + stiffness[pair, r, 2] * u2
+                        )
+                        for c in range(3):
+                            off_diagonal[b, r, c] += dt * (damping[pair, r, c] + dt * stiffness[pair, r, c])
+            for r in range(3):
+                for c in range(3):
+                    diagonal[i, r, c] -= off_diagonal[b, r, c]

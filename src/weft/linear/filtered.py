@@ -7,8 +7,9 @@ import numpy as np
 from weft.arrays import Floats, Ints
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import Constraints
-from weft.linear.pcg import build_work, solve_filtered, update_residual
-from weft.linear.translations import Translations
+from weft.linear.levels import build_levels, correct_pieces
+from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_residual
+from weft.linear.springs import no_springs
 
 
 class FilteredSystem:
@@ -21,8 +22,9 @@ class FilteredSystem:
 
     def __init__(self, pairs: Ints, n_vertices: int) -> None:
         self.matrix = build_matrix(pairs, n_vertices)
-        self._work = build_work(n_vertices)
-        self._translations = Translations(pairs, n_vertices)
+        self._levels = build_levels(self.matrix)
+        self._is_one_piece = len(np.unique(self._levels.roots)) <= 1
+        self._work: PcgWork | None = None
         self._stiffness_times_v = np.zeros((n_vertices, 3))
         self.iterations = 0
 
@@ -32,6 +34,7 @@ class FilteredSystem:
         """Set up the matrix; `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs. Returns K v (n, 3)."""
         update_implicit_matrix(v, masses, extra_damping, stiffness, damping, h, self.matrix, self._stiffness_times_v)
         self._diagonal = self.matrix.diagonal.copy()
+        self._mass = float(masses.sum())
         self.iterations = 0
         return self._stiffness_times_v
 
@@ -40,21 +43,49 @@ class FilteredSystem:
         np.add(self._diagonal, drag, out=self.matrix.diagonal)
 
     def solve(
-        self, right: Floats, constraints: Constraints, guess: Floats, tolerance: float, max_iterations: int
+        self,
+        right: Floats,
+        constraints: Constraints,
+        guess: Floats,
+        tolerance: float,
+        error: float,
+        max_iterations: int,
     ) -> tuple[Floats, Floats]:
         """Solve A dv = `right` for the free part of dv; the prescribed part is `constraints.change`.
+
+        It goes on until the residual is below `tolerance`, relative to `right`, and the velocity that is still missing
+        below `error` [m/s], weighted by mass.
 
         Returns dv and A dv - `right`, what the constraints contributed.
         """
         c = constraints
         dv: Floats = c.change + np.einsum("nij,nj->ni", c.filters, guess)
+        if self._work is None:
+            self._work = build_work(self.matrix, tolerance, error)
         iterations, _ = solve_filtered(
-            self.matrix, c.springs, right, c.filters, tolerance, max_iterations, self._work, dv
+            self.matrix,
+            c.springs,
+            self._levels,
+            right,
+            c.filters,
+            tolerance,
+            self._mass * error**2,
+            max_iterations,
+            self._work,
+            dv,
         )
         self.iterations += iterations
         residual = self.residual(c, dv, right)
-        self._translations.correct(self.matrix, c, dv, residual)
+        if self._is_one_piece or len(c.springs.vertices) == 0:  # else pieces would be shifted into each other
+            correct_pieces(self._levels, np.einsum("nij,nj->ni", c.filters, -residual), c.filters, dv)
+            residual = self.residual(c, dv, right)
         return dv, residual
+
+    def product(self, x: Floats) -> Floats:
+        """A x, without drag and springs."""
+        out = np.empty_like(x)
+        update_residual(self.matrix, no_springs(len(x)), x, np.zeros_like(x), out)
+        return out
 
     def residual(self, constraints: Constraints, dv: Floats, right: Floats) -> Floats:
         """A dv - `right`: what the constraints contributed."""

@@ -5,6 +5,11 @@ projector on the directions in which it is free, and a prescribed change z_i in 
 the springs of contacts, we solve for y in S A S y = S (b - A z) and return S y + z (the form of Ascher and Boxerman,
 2003, which drops no part of z in the preconditioner as the original does).
 
+The preconditioner is the inverse of each vertex's own block plus the shifts of patches (see `levels`).
+
+Iterations run on blocks in registers (see `lanes`): in single precision where the tolerance leaves room for it, which
+halves what has to be read, and in double where it does not.
+
 Sums run over a fixed number of chunks, merged in order: bitwise the same for any number of threads.
 """
 
@@ -14,30 +19,52 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Floats
+from weft.arrays import Bools, Floats, Ints, Lanes
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
-from weft.linear.springs import Springs, springs_on_diagonal, tension_at, update_tension
+from weft.linear.lanes import WIDTH, multiply_block, multiply_row
+from weft.linear.levels import Levels, add_block, invert_symmetric, update_levels, update_shifts
+from weft.linear.springs import Springs, spring_impulses
 
 CHUNKS = 32
+SINGLE = 1e-4  # tolerance from which on single precision is enough, with an error of this in m/s
 
 
 class PcgWork(NamedTuple):
-    """Scratch memory of one solver."""
+    """Scratch memory of one solver in one precision: the system in the layout of `lanes`."""
 
-    r: Floats
-    p: Floats
-    q: Floats
-    z: Floats
-    inverse: Floats
-    """(n, 3, 3) inverse of the diagonal blocks"""
+    row_starts: Ints
+    """(n + 1,) blocks of row i, its diagonal one first"""
+    columns: Ints
+    blocks: Lanes
+    """(b + n, 3, 4)"""
+    inverse: Lanes
+    """(n, 3, 4) filtered inverse of the diagonal blocks"""
+    vectors: Lanes
+    """(5, n, 4) x, r, p, q, z"""
+    is_free: Bools
+    """(n,) vertices that are free in all directions"""
     partial: Floats
     """(2, CHUNKS)"""
 
 
-def build_work(n: int) -> PcgWork:
-    vectors = np.zeros((4, n, 3))
-    return PcgWork(vectors[0], vectors[1], vectors[2], vectors[3], np.zeros((n, 3, 3)), np.zeros((2, CHUNKS)))
+def build_work(matrix: BlockMatrix, tolerance: float, error: float) -> PcgWork:
+    """Memory for solves of `matrix` to `tolerance` and `error` [m/s]."""
+    dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
+    n, b = len(matrix.diagonal), len(matrix.columns)
+    row_starts = (matrix.row_starts + np.arange(n + 1)).astype(np.int32)
+    columns = np.empty(b + n, np.int32)
+    columns[row_starts[:-1]] = np.arange(n)
+    columns[np.delete(np.arange(b + n), row_starts[:-1])] = matrix.columns
+    return PcgWork(
+        row_starts,
+        columns,
+        np.zeros((b + n, 3, WIDTH), dtype),
+        np.zeros((n, 3, WIDTH), dtype),
+        np.zeros((5, n, WIDTH), dtype),
+        np.zeros(n, np.bool_),
+        np.zeros((2, CHUNKS)),
+    )
 
 
 @kernel
@@ -49,54 +76,150 @@ def _ordered_sum(values: Floats) -> float:
 
 
 @kernel
-def _product_row(matrix: BlockMatrix, springs: Springs, x: Floats, i: int) -> tuple[float, float, float]:
-    """Row i of A x; the tension of the springs must be up to date for x."""
-    d, o = matrix.diagonal, matrix.off_diagonal
-    y0 = d[i, 0, 0] * x[i, 0] + d[i, 0, 1] * x[i, 1] + d[i, 0, 2] * x[i, 2]
-    y1 = d[i, 1, 0] * x[i, 0] + d[i, 1, 1] * x[i, 1] + d[i, 1, 2] * x[i, 2]
-    y2 = d[i, 2, 0] * x[i, 0] + d[i, 2, 1] * x[i, 1] + d[i, 2, 2] * x[i, 2]
-    for b in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-        j = matrix.columns[b]
-        x0, x1, x2 = x[j, 0], x[j, 1], x[j, 2]
-        y0 += o[b, 0, 0] * x0 + o[b, 0, 1] * x1 + o[b, 0, 2] * x2
-        y1 += o[b, 1, 0] * x0 + o[b, 1, 1] * x1 + o[b, 1, 2] * x2
-        y2 += o[b, 2, 0] * x0 + o[b, 2, 1] * x1 + o[b, 2, 2] * x2
-    t0, t1, t2 = tension_at(springs, i)
-    return y0 + t0, y1 + t1, y2 + t2
+def _copy_rows(
+    first: int,
+    last: int,
+    row_starts: Ints,
+    diagonal: Floats,
+    off_diagonal: Floats,
+    springs: Springs,
+    filters: Floats,
+    is_free: Bools,
+    blocks_out: Lanes,
+    inverse_out: Lanes,
+) -> None:
+    """Overwrite rows `first` to `last` of the system in the layout of `lanes`, and their inverse diagonal blocks."""
+    block = np.empty((1, 3, 3))
+    inverse = np.empty((1, 3, 3))
+    for i in range(first, last):
+        at = row_starts[i]
+        for r in range(3):
+            for c in range(3):
+                blocks_out[at, c, r] = diagonal[i, r, c]
+                block[0, r, c] = diagonal[i, r, c]
+        for k in range(at + 1, row_starts[i + 1]):
+            for r in range(3):
+                for c in range(3):
+                    blocks_out[k, c, r] = off_diagonal[k - i - 1, r, c]
+        for k in range(springs.starts[i], springs.starts[i + 1]):
+            c, place = springs.items[k] >> 2, springs.items[k] & 3
+            add_block(block, 0, springs.blocks, c, springs.weights[c, place] ** 2)
+        invert_symmetric(block, 0, inverse)
+        for r in range(3):
+            for c in range(3):
+                value = inverse[0, r, c]
+                if not is_free[i]:
+                    value = 0.0
+                    for k in range(3):
+                        for m in range(3):
+                            value += filters[i, r, k] * inverse[0, k, m] * filters[i, m, c]
+                inverse_out[i, c, r] = value
 
 
 @kernel
-def _block_times(blocks: Floats, i: int, x0: float, x1: float, x2: float) -> tuple[float, float, float]:
-    return (
-        blocks[i, 0, 0] * x0 + blocks[i, 0, 1] * x1 + blocks[i, 0, 2] * x2,
-        blocks[i, 1, 0] * x0 + blocks[i, 1, 1] * x1 + blocks[i, 1, 2] * x2,
-        blocks[i, 2, 0] * x0 + blocks[i, 2, 1] * x1 + blocks[i, 2, 2] * x2,
-    )
+def _filter_row(filters: Floats, i: int, y_inout: Lanes) -> None:
+    y0, y1, y2 = y_inout[i, 0], y_inout[i, 1], y_inout[i, 2]
+    for r in range(3):
+        y_inout[i, r] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
 
 
 @kernel
-def _invert_block(a: Floats, springs: Springs, i: int, inverse_out: Floats) -> None:
-    """Overwrite the inverse of the symmetric diagonal block of row i by its cofactors."""
-    d00, d01, d02, d11, d12, d22 = springs_on_diagonal(springs, i)
-    a00, a01, a02 = a[i, 0, 0] + d00, a[i, 0, 1] + d01, a[i, 0, 2] + d02
-    a11, a12, a22 = a[i, 1, 1] + d11, a[i, 1, 2] + d12, a[i, 2, 2] + d22
-    c00, c01, c02 = a11 * a22 - a12 * a12, a12 * a02 - a01 * a22, a01 * a12 - a11 * a02
-    inv_det = 1.0 / (a00 * c00 + a01 * c01 + a02 * c02)
-    inverse_out[i, 0, 0] = c00 * inv_det
-    inverse_out[i, 0, 1] = inverse_out[i, 1, 0] = c01 * inv_det
-    inverse_out[i, 0, 2] = inverse_out[i, 2, 0] = c02 * inv_det
-    inverse_out[i, 1, 1] = (a00 * a22 - a02 * a02) * inv_det
-    inverse_out[i, 1, 2] = inverse_out[i, 2, 1] = (a02 * a01 - a00 * a12) * inv_det
-    inverse_out[i, 2, 2] = (a00 * a11 - a01 * a01) * inv_det
+def _multiply_rows(
+    first: int,
+    last: int,
+    row_starts: Ints,
+    columns: Ints,
+    blocks: Lanes,
+    spring_starts: Ints,
+    spring_items: Ints,
+    spring_weights: Floats,
+    tension: Floats,
+    x: Lanes,
+    y_out: Lanes,
+) -> None:
+    """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
+    for i in range(first, last):
+        multiply_row(blocks, columns, row_starts[i], row_starts[i + 1], x, i, y_out)
+        for k in range(spring_starts[i], spring_starts[i + 1]):
+            c, w = spring_items[k] >> 2, spring_weights[spring_items[k] >> 2, spring_items[k] & 3]
+            y_out[i, 0] += w * tension[c, 0]
+            y_out[i, 1] += w * tension[c, 1]
+            y_out[i, 2] += w * tension[c, 2]
+
+
+@kernel
+def _tighten(first: int, last: int, vertices: Ints, weights: Floats, blocks: Floats, x: Lanes, tension: Floats) -> None:
+    """Overwrite the tension of springs `first` to `last` for the vector x."""
+    for c in range(first, last):
+        s0 = s1 = s2 = 0.0
+        for k in range(4):
+            w, i = weights[c, k], vertices[c, k]
+            s0 += w * x[i, 0]
+            s1 += w * x[i, 1]
+            s2 += w * x[i, 2]
+        for r in range(3):
+            tension[c, r] = blocks[c, r, 0] * s0 + blocks[c, r, 1] * s1 + blocks[c, r, 2] * s2
+
+
+@kernel
+def _dot_rows(first: int, last: int, x: Lanes, y: Lanes) -> float:
+    s0 = s1 = s2 = 0.0
+    for i in range(first, last):
+        s0 += x[i, 0] * y[i, 0]
+        s1 += x[i, 1] * y[i, 1]
+        s2 += x[i, 2] * y[i, 2]
+    return s0 + s1 + s2
+
+
+@kernel
+def _advance_rows(first: int, last: int, alpha: float, p: Lanes, q: Lanes, x_inout: Lanes, r_inout: Lanes) -> None:
+    for i in range(first, last):
+        for c in range(WIDTH):
+            x_inout[i, c] += alpha * p[i, c]
+            r_inout[i, c] -= alpha * q[i, c]
+
+
+@kernel
+def _turn_rows(
+    first: int,
+    last: int,
+    beta: float,
+    parents: Ints,
+    shift: Floats,
+    filters: Floats,
+    is_free: Bools,
+    z: Lanes,
+    p_inout: Lanes,
+) -> None:
+    """Overwrite the direction p with the preconditioned residual, of vertices and patches, plus beta p."""
+    n = len(is_free)
+    for i in range(first, last):
+        patch = parents[i] - n
+        for c in range(3):
+            p_inout[i, c] = z[i, c] + beta * p_inout[i, c]
+        if patch < 0:
+            continue
+        if is_free[i]:
+            for c in range(3):
+                p_inout[i, c] += shift[patch, c]
+        else:
+            for c in range(3):
+                p_inout[i, c] += (
+                    filters[i, c, 0] * shift[patch, 0]
+                    + filters[i, c, 1] * shift[patch, 1]
+                    + filters[i, c, 2] * shift[patch, 2]
+                )
 
 
 @kernel(parallel=True)
 def solve_filtered(
     matrix: BlockMatrix,
     springs: Springs,
+    levels: Levels,
     b: Floats,
     filters: Floats,
     tolerance: float,
+    energy: float,
     max_iterations: int,
     work: PcgWork,
     x_inout: Floats,
@@ -104,68 +227,97 @@ def solve_filtered(
     """Solve A x = b in the free directions, keeping the constrained part of `x_inout` as it comes in.
 
     `x_inout` starts as z plus any guess in the free directions. `filters` (n, 3, 3) are the projectors S. Returns
-    the iterations and the residual relative to the right-hand side, both in the norm of the preconditioner.
+    the iterations and the residual relative to the right-hand side, both in the norm of the preconditioner. It goes on
+    until that is below `tolerance` and the square of the residual itself, which estimates the energy x A x of what is
+    still missing, below `energy`.
     """
     n, m = len(b), len(springs.vertices)
-    r, p, q, z, inverse, partial = work
-    for c in range(m):  # once, so not worth the seconds that another parallel loop takes to compile
-        update_tension(springs, x_inout, c)
+    row_starts, columns, blocks, inverse, vectors, is_free, partial = work
+    x, r, p, q, z = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
+    parents, shift = levels.parents, levels.shift
+    s_vertices, s_weights, s_blocks, s_starts, s_items, tension = springs
+    diagonal, off_diagonal = matrix.diagonal, matrix.off_diagonal
+    for i in range(n):
+        is_free[i] = filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0  # of a projector: all is left
+        for c in range(3):
+            x[i, c] = x_inout[i, c]
+            p[i, c] = 0.0
+    update_levels(levels, matrix, springs, filters, is_free)
+    _tighten(0, m, s_vertices, s_weights, s_blocks, x, tension)
     for chunk in prange(CHUNKS):
-        first = bound = 0.0
-        for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            _invert_block(matrix.diagonal, springs, i, inverse)
-            y0, y1, y2 = _product_row(matrix, springs, x_inout, i)
-            r[i, 0], r[i, 1], r[i, 2] = _block_times(filters, i, b[i, 0] - y0, b[i, 1] - y1, b[i, 2] - y2)
-            z0, z1, z2 = _block_times(inverse, i, r[i, 0], r[i, 1], r[i, 2])
-            p[i, 0], p[i, 1], p[i, 2] = _block_times(filters, i, z0, z1, z2)
-            first += r[i, 0] * p[i, 0] + r[i, 1] * p[i, 1] + r[i, 2] * p[i, 2]
-            g0, g1, g2 = _block_times(filters, i, b[i, 0], b[i, 1], b[i, 2])
-            h0, h1, h2 = _block_times(inverse, i, g0, g1, g2)
-            bound += g0 * h0 + g1 * h1 + g2 * h2
-        partial[0, chunk] = first
-        partial[1, chunk] = bound
-    rho = _ordered_sum(partial[0])
-    scale = max(_ordered_sum(partial[1]), rho)
-    goal = tolerance * tolerance * scale
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        _copy_rows(first, last, row_starts, diagonal, off_diagonal, springs, filters, is_free, blocks, inverse)
+        _multiply_rows(first, last, row_starts, columns, blocks, s_starts, s_items, s_weights, tension, x, r)
+        for i in range(first, last):
+            for c in range(3):
+                r[i, c] = b[i, c] - r[i, c]
+                q[i, c] = b[i, c]
+            if not is_free[i]:
+                _filter_row(filters, i, r)
+                _filter_row(filters, i, q)
+            multiply_block(inverse, q, i, z)
+        partial[1, chunk] = _dot_rows(first, last, q, z)
+        for i in range(first, last):
+            multiply_block(inverse, r, i, z)
+        partial[0, chunk] = _dot_rows(first, last, r, z)
+    scale = _ordered_sum(partial[1]) + update_shifts(levels, q)
+    rho = _ordered_sum(partial[0]) + update_shifts(levels, r)
+    scale = max(scale, rho)
+    _turn_rows(0, n, 0.0, parents, shift, filters, is_free, z, p)
+    goal = min(tolerance * tolerance * scale, energy)
     iteration = 0
     while rho > goal and rho > 0.0 and iteration < max_iterations:
         iteration += 1
         if m > 0:
             for chunk in prange(CHUNKS):
-                for c in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-                    update_tension(springs, p, c)
+                _tighten(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS, s_vertices, s_weights, s_blocks, p, tension)
         for chunk in prange(CHUNKS):
-            curvature = 0.0
-            for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-                y0, y1, y2 = _product_row(matrix, springs, p, i)
-                q[i, 0], q[i, 1], q[i, 2] = _block_times(filters, i, y0, y1, y2)
-                curvature += p[i, 0] * q[i, 0] + p[i, 1] * q[i, 1] + p[i, 2] * q[i, 2]
-            partial[0, chunk] = curvature
+            first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+            _multiply_rows(first, last, row_starts, columns, blocks, s_starts, s_items, s_weights, tension, p, q)
+            for i in range(first, last):
+                if not is_free[i]:
+                    _filter_row(filters, i, q)
+            partial[0, chunk] = _dot_rows(first, last, p, q)
         alpha = rho / _ordered_sum(partial[0])
         for chunk in prange(CHUNKS):
-            new = 0.0
-            for i in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-                for c in range(3):
-                    x_inout[i, c] += alpha * p[i, c]
-                    r[i, c] -= alpha * q[i, c]
-                z0, z1, z2 = _block_times(inverse, i, r[i, 0], r[i, 1], r[i, 2])
-                z[i, 0], z[i, 1], z[i, 2] = _block_times(filters, i, z0, z1, z2)
-                new += r[i, 0] * z[i, 0] + r[i, 1] * z[i, 1] + r[i, 2] * z[i, 2]
-            partial[0, chunk] = new
-        rho_new = _ordered_sum(partial[0])
+            first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+            _advance_rows(first, last, alpha, p, q, x, r)
+            for i in range(first, last):
+                multiply_block(inverse, r, i, z)
+            partial[0, chunk] = _dot_rows(first, last, r, z)
+        rho_new = _ordered_sum(partial[0]) + update_shifts(levels, r)
         beta = rho_new / rho
         rho = rho_new
-        for i in range(n):
+        _turn_rows(0, n, beta, parents, shift, filters, is_free, z, p)
+    for i in range(n):
+        if is_free[i]:
+            x_inout[i, 0], x_inout[i, 1], x_inout[i, 2] = x[i, 0], x[i, 1], x[i, 2]
+        else:  # what is held keeps its digits
+            d0, d1, d2 = x[i, 0] - x_inout[i, 0], x[i, 1] - x_inout[i, 1], x[i, 2] - x_inout[i, 2]
             for c in range(3):
-                p[i, c] = z[i, c] + beta * p[i, c]
+                x_inout[i, c] += filters[i, c, 0] * d0 + filters[i, c, 1] * d1 + filters[i, c, 2] * d2
     return iteration, np.sqrt(rho / scale) if scale > 0.0 else 0.0
 
 
 @kernel
+def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, residual_out: Floats) -> None:
+    diagonal, off_diagonal, row_starts, columns = (
+        matrix.diagonal,
+        matrix.off_diagonal,
+        matrix.row_starts,
+        matrix.columns,
+    )
+    for i in range(len(b)):
+        for r in range(3):
+            y = diagonal[i, r, 0] * x[i, 0] + diagonal[i, r, 1] * x[i, 1] + diagonal[i, r, 2] * x[i, 2]
+            for k in range(row_starts[i], row_starts[i + 1]):
+                j = columns[k]
+                y += off_diagonal[k, r, 0] * x[j, 0] + off_diagonal[k, r, 1] * x[j, 1] + off_diagonal[k, r, 2] * x[j, 2]
+            residual_out[i, r] = y - b[i, r]
+
+
 def update_residual(matrix: BlockMatrix, springs: Springs, x: Floats, b: Floats, residual_out: Floats) -> None:
     """Overwrite `residual_out` with A x - b: what the constraints contributed."""
-    for c in range(len(springs.vertices)):
-        update_tension(springs, x, c)
-    for i in range(len(b)):
-        y0, y1, y2 = _product_row(matrix, springs, x, i)
-        residual_out[i, 0], residual_out[i, 1], residual_out[i, 2] = y0 - b[i, 0], y1 - b[i, 1], y2 - b[i, 2]
+    _update_product(matrix, x, b, residual_out)
+    if len(springs.vertices):
+        residual_out += spring_impulses(springs, x)

@@ -13,7 +13,6 @@ import numpy as np
 
 from weft.arrays import Floats, Ints
 from weft.geometry.topology import group_rows
-from weft.jit import kernel
 
 
 class Springs(NamedTuple):
@@ -43,51 +42,6 @@ def build_springs(vertices: Ints, weights: Floats, blocks: Floats, n_vertices: i
 
 def no_springs(n_vertices: int) -> Springs:
     return build_springs(np.zeros((0, 4), np.int32), np.zeros((0, 4)), np.zeros((0, 3, 3)), n_vertices)
-
-
-@kernel
-def update_tension(springs: Springs, x: Floats, c: int) -> None:
-    """Overwrite t of contact c for the vector x."""
-    s0 = s1 = s2 = 0.0
-    for k in range(4):
-        w, i = springs.weights[c, k], springs.vertices[c, k]
-        if w != 0.0:
-            s0 += w * x[i, 0]
-            s1 += w * x[i, 1]
-            s2 += w * x[i, 2]
-    for r in range(3):
-        springs.tension[c, r] = (
-            springs.blocks[c, r, 0] * s0 + springs.blocks[c, r, 1] * s1 + springs.blocks[c, r, 2] * s2
-        )
-
-
-@kernel
-def tension_at(springs: Springs, i: int) -> tuple[float, float, float]:
-    """Sum of w t over the contacts of vertex i."""
-    y0 = y1 = y2 = 0.0
-    for k in range(springs.starts[i], springs.starts[i + 1]):
-        c, place = springs.items[k] >> 2, springs.items[k] & 3
-        w = springs.weights[c, place]
-        y0 += w * springs.tension[c, 0]
-        y1 += w * springs.tension[c, 1]
-        y2 += w * springs.tension[c, 2]
-    return y0, y1, y2
-
-
-@kernel
-def springs_on_diagonal(springs: Springs, i: int) -> tuple[float, float, float, float, float, float]:
-    """What the contacts add to the diagonal block of vertex i: its entries 00, 01, 02, 11, 12, 22."""
-    d00 = d01 = d02 = d11 = d12 = d22 = 0.0
-    for k in range(springs.starts[i], springs.starts[i + 1]):
-        c, place = springs.items[k] >> 2, springs.items[k] & 3
-        w_sq = springs.weights[c, place] ** 2
-        d00 += w_sq * springs.blocks[c, 0, 0]
-        d01 += w_sq * springs.blocks[c, 0, 1]
-        d02 += w_sq * springs.blocks[c, 0, 2]
-        d11 += w_sq * springs.blocks[c, 1, 1]
-        d12 += w_sq * springs.blocks[c, 1, 2]
-        d22 += w_sq * springs.blocks[c, 2, 2]
-    return d00, d01, d02, d11, d12, d22
 
 
 def spring_impulses(springs: Springs, x: Floats) -> Floats:

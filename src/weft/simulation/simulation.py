@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from weft.bodies.shapes import Plane
 from weft.collision.broad import join_meshes
 from weft.collision.response import StepStart, Surroundings
 from weft.errors import WeftError
-from weft.geometry.contacts import PlaneContacts
+from weft.geometry.contacts import PlaneContacts, join_contacts
 from weft.geometry.mesh import Mesh
 from weft.integrators import Start, check_fit
 from weft.jit import threads_for
@@ -28,7 +28,10 @@ from weft.simulation.clock import StageClock
 from weft.simulation.system import ClothSystem
 from weft.strain import Springs, build_springs
 
-MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
+MAX_SOLVES = 3  # of one round, while contacts change, where the response does not say
+MAX_ROUNDS = 4  # of one step, while edges are stretched more than the fabric would allow
+SOLVED_STRAIN = 0.06  # an edge stretched further than this, and by more than half of it in one step, is solved again
+MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
 
@@ -105,7 +108,9 @@ class Simulation:
         meshes = [Mesh(*body.triangulate(0.0)) for body in self._solid]
         bodies = join_meshes(meshes) if meshes else None
         broad = partial(classes["broad"], parameters=parameters["broad"])
-        surroundings = Surroundings(cloth, bodies, self.clearance, self.friction, broad)
+        rough = [-1.0 if body.friction is None else body.friction for body in self._solid]
+        body_friction = np.repeat(rough, [mesh.n_vertices for mesh in meshes])
+        surroundings = Surroundings(cloth, bodies, self.clearance, self.friction, body_friction, world.masses, broad)
         self.response = classes["response"](surroundings, parameters["response"])
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)
@@ -134,9 +139,8 @@ class Simulation:
         """Frames from the current one (or, `resumed`, the one after it) to the end of the scene."""
         start = self.state.step // self.steps_per_frame + int(resumed)
         for index in range(start, self.scene.n_frames + 1):
-            with threads_for(len(self.state.positions)):
-                while self.state.step < index * self.steps_per_frame:
-                    self.step()
+            while self.state.step < index * self.steps_per_frame:
+                self.step()
             yield self.frame(index)
 
     def frame(self, index: int) -> Frame:
@@ -147,73 +151,116 @@ class Simulation:
 
     def step(self) -> None:
         """Advance by one time step."""
-        x, v, dt = self.state.positions, self.state.velocities, self.dt
-        with self.clock("forces"):
-            self.system.time = self.time
-            self.integrator.begin(self.system, Start(x, v, self.state.memory), dt)
-        with self.clock("contacts"):
-            self.response.begin(self._step_start(x, v))
-        for _ in range(getattr(self.response, "max_solves", MAX_SOLVES)):
-            with self.clock("solve"):
-                dv, impulses = self.integrator.solve(self.response.constraints())
-            with self.clock("contacts"):
-                again = self.response.update(self._contacts(x, x + dt * (v + dv)), dv, impulses)
-            if not again:
-                break
-        self.state = self._moved(x, x + dt * (v + dv), impulses)
+        with threads_for(len(self.state.positions)):
+            state = self._advance(self.state, self.time, self.dt, MAX_HALVINGS)
+        self.state = replace(state, step=self.state.step + 1)
         self.n_contacts = self.response.n_contacts()
         if not np.isfinite(self.state.positions).all():
             raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
 
-    def _step_start(self, x: Floats, v: Floats) -> StepStart:
-        free = x + self.dt * (v + self.dt * np.array(self.scene.gravity))
-        return StepStart(
+    def _advance(self, state: State, time: float, dt: float, halvings: int) -> State:
+        """One step of `dt`, or two of half of it where the cloth could not make way for a body in one."""
+        moved = self._try(state, time, dt)
+        if moved is not None:
+            return moved
+        if halvings == 0:
+            raise WeftError(f"at {time:.4g} s the cloth is crushed: there is no room left between bodies that close in")
+        half = 0.5 * dt
+        # An integrator's memory belongs to steps of the same length.
+        middle = self._advance(replace(state, memory=state.memory[:0]), time, half, halvings - 1)
+        end = self._advance(replace(middle, memory=state.memory[:0]), time + half, half, halvings - 1)
+        return replace(end, memory=state.memory[:0])
+
+    def _try(self, state: State, time: float, dt: float) -> State | None:
+        """The state after one step; None where it is too long to end safely."""
+        x, v = state.positions, state.velocities
+        with self.clock("forces"):
+            self.system.time = time
+            self.integrator.begin(self.system, Start(x, v, state.memory), dt)
+        bodies = self._body_vertices(time), self._body_vertices(time + dt)
+        at_rest = np.array_equal(*bodies)
+        before = _strain(x, self.topology.edges, self.rest_lengths)
+        ahead = x + dt * v
+        start = StepStart(
             x=x,
             v=v,
-            x_free=free,
-            impulses=self.state.impulses,
-            contacts=self._contacts(x, free),
+            u=v,
+            ahead=ahead,
+            x_free=ahead + dt**2 * np.array(self.scene.gravity),
+            impulses=state.impulses,
+            contacts=join_contacts([]),
             pinned=self.pinned,
-            pin_velocities=self._pin_velocities(x),
-            bodies_t0=self._body_vertices(self.time),
-            bodies_t1=self._body_vertices(self.time + self.dt),
-            dt=self.dt,
+            pin_velocities=self._pin_velocities(x, time, dt),
+            bodies_t0=bodies[0],
+            bodies_t1=bodies[1],
+            dt=dt,
         )
+        for attempt in range(MAX_ROUNDS):
+            with self.clock("contacts"):
+                self.response.begin(start._replace(contacts=self._contacts(start.x, start.x_free, time, dt)))
+            goal, impulses = self._solve(x, v, start.x, time, dt)
+            moved = self._moved(state, start.x, goal, impulses, time, dt)
+            if moved is None or not self.response.is_safe:
+                return moved
+            end = moved.positions
+            strain = _strain(end, self.topology.edges, self.rest_lengths)
+            if (strain <= np.maximum(SOLVED_STRAIN, before + SOLVED_STRAIN / 2)).all() or attempt + 1 == MAX_ROUNDS:
+                break
+            if not at_rest:
+                return None if dt > self.dt / 4 else moved
+            with self.clock("forces"):
+                self.integrator.restart(end)
+            start = start._replace(x=end, u=(end - x) / dt, x_free=goal)
+        return moved
+
+    def _solve(self, x: Floats, v: Floats, at: Floats, time: float, dt: float) -> tuple[Floats, Floats]:
+        """Where the solves lead, and the impulses that constraints exerted."""
+        for _ in range(getattr(self.response, "max_solves", MAX_SOLVES)):
+            with self.clock("solve"):
+                dv, impulses = self.integrator.solve(self.response.constraints())
+            goal = x + dt * (v + dv)
+            if self.response.is_safe:
+                break
+            with self.clock("contacts"):
+                if not self.response.update(self._contacts(at, goal, time, dt), dv, impulses):
+                    break
+        return goal, impulses
 
     def _body_vertices(self, time: float) -> Floats:
         return np.concatenate([body.triangulate(time)[0] for body in self._solid] or [np.zeros((0, 3))])
 
-    def _contacts(self, x_t0: Floats, x_t1: Floats) -> PlaneContacts:
-        return find_contacts(
-            self.world.bodies, x_t0, x_t1, self.clearance, self.friction, self.time, self.time + self.dt
-        )
+    def _contacts(self, x_t0: Floats, x_t1: Floats, time: float, dt: float) -> PlaneContacts:
+        return find_contacts(self.world.bodies, x_t0, x_t1, self.clearance, self.friction, time, time + dt)
 
-    def _pin_velocities(self, x: Floats) -> Floats:
-        targets = [group.positions(self.time + self.dt) for group in self.world.pins]
-        return (np.concatenate(targets) - x[self.pinned]) / self.dt if targets else np.zeros((0, 3))
+    def _pin_velocities(self, x: Floats, time: float, dt: float) -> Floats:
+        targets = [group.positions(time + dt) for group in self.world.pins]
+        return (np.concatenate(targets) - x[self.pinned]) / dt if targets else np.zeros((0, 3))
 
-    def _moved(self, x: Floats, goal: Floats, impulses: Floats) -> State:
+    def _moved(self, state: State, at: Floats, goal: Floats, impulses: Floats, time: float, dt: float) -> State | None:
         """The state at the end of the step: strain limited, out of bodies, then as far as the response lets it go."""
+        x = state.positions
         v_end, memory = self.integrator.end()
         v_new = v_end.copy()
         with self.clock("strain"):
-            report = self.strain.apply(self.world.masses, self.pinned, self.dt, goal, v_new)
+            report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new)
             self.over_limit = report.over_after
         with self.clock("motion"):
-            self._push_out(x, goal, v_new)
-            x_new = self.response.finish(goal)
+            if not self.response.is_safe:
+                self._push_out(x, goal, v_new, time, dt)
+            x_new = self.response.finish(goal, self._contacts(at, goal, time, dt))
+            if x_new is None:
+                return None
             held = (x_new != goal).any(axis=1)
-            v_new[held] = (x_new[held] - x[held]) / self.dt
+            v_new[held] = (x_new[held] - x[held]) / dt
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
-        return State(x_new, v_new, impulses, memory + (v_new - v_end), self.state.step + 1)
+        return State(x_new, v_new, impulses, memory + (v_new - v_end), state.step)
 
-    def _push_out(self, x: Floats, goal_inout: Floats, v_inout: Floats) -> None:
+    def _push_out(self, x: Floats, goal_inout: Floats, v_inout: Floats, time: float, dt: float) -> None:
         """Put what the solves left too near a body, in it or beyond it before the plane that its path meets first."""
-        t0, t1 = self.time, self.time + self.dt
         for _ in range(MAX_PUSHES):
             pushed = 0
             for body in self.world.bodies:
-                c = find_contacts([body], x, goal_inout, self.clearance, self.friction, t0, t1)
+                c = find_contacts([body], x, goal_inout, self.clearance, self.friction, time, time + dt)
                 short = -c.gaps - ((goal_inout - x)[c.vertices] * c.normals).sum(axis=1)
                 deep = (short > 1e-3 * self.clearance[c.vertices]) & ~self._is_pinned[c.vertices]
                 c, short = c.select(deep), short[deep]
@@ -230,10 +277,15 @@ class Simulation:
 
     def stretch(self) -> Floats:
         """Strain of every edge: its length over its length at rest, minus 1."""
-        return _edge_lengths(self.state.positions, self.topology.edges) / self.rest_lengths - 1.0
+        return _strain(self.state.positions, self.topology.edges, self.rest_lengths)
 
 
 def _edge_lengths(x: Floats, edges: Ints) -> Floats:
-    ends = x[edges]
-    lengths: Floats = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    along = x[edges[:, 1]] - x[edges[:, 0]]
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", along, along))
     return lengths
+
+
+def _strain(x: Floats, edges: Ints, rest_lengths: Floats) -> Floats:
+    strain: Floats = _edge_lengths(x, edges) / rest_lengths - 1.0
+    return strain

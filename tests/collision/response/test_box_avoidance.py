@@ -127,7 +127,9 @@ def test_rings_of_a_grid():
 
 def surroundings(mesh, broad="binary_tree"):
     n = mesh.n_vertices
-    return Surroundings(mesh, None, np.full(n, 1e-3), np.zeros(n), partial(BROAD_PHASES.load(broad)))
+    return Surroundings(
+        mesh, None, np.full(n, 1e-3), np.zeros(n), np.zeros(0), np.ones(n), partial(BROAD_PHASES.load(broad))
+    )
 
 
 def begun(mesh, v, response="box_avoidance", **parameters):
@@ -135,7 +137,8 @@ def begun(mesh, v, response="box_avoidance", **parameters):
     out = member(surroundings(mesh), member.Parameters(**parameters))
     none, empty = np.zeros((0, 3)), np.zeros(0, np.int32)
     x = mesh.positions
-    out.begin(StepStart(x, v, x + DT * v, np.zeros_like(x), NOTHING, empty, none, none, none, DT))
+    ahead = x + DT * v
+    out.begin(StepStart(x, v, v, ahead, ahead, np.zeros_like(x), NOTHING, empty, none, none, none, DT))
     return out
 
 
@@ -157,7 +160,7 @@ def settled(response, v):
         if not response.update(NOTHING, dv, np.zeros_like(v)):
             break
         dv = solve(response, v)
-    return response.finish(response._start.x + DT * (v + dv))
+    return response.finish(response._start.x + DT * (v + dv), NOTHING)
 
 
 def test_a_falling_triangle_stops_above_the_other():
@@ -204,7 +207,7 @@ def test_what_runs_leave_goes_back(name):
     response = begun(mesh, v)
     goal = mesh.positions + DT * v
     assert len(self_intersections(goal, mesh.triangles)) == 1
-    end = response.finish(goal)
+    end = response.finish(goal, NOTHING)
     assert len(self_intersections(end, mesh.triangles)) == 0
     np.testing.assert_array_equal(end[6:], goal[6:])
     assert response.counts.unfinished == 1

@@ -25,6 +25,10 @@ class Surroundings(NamedTuple):
     """(n,) the distance that cloth keeps [m]"""
     friction: Floats
     """(n,) Coulomb coefficient of the fabric"""
+    body_friction: Floats
+    """(b,) of the body at each vertex of `bodies`; -1 where the fabric's counts"""
+    masses: Floats
+    """(n,) [kg]"""
     broad: Any
     """makes the broad phase of a mesh"""
 
@@ -33,11 +37,15 @@ class StepStart(NamedTuple):
     """What a response knows when a step begins."""
 
     x: Floats
-    """(n, 3) positions [m]"""
+    """(n, 3) positions [m] that this round starts from: of a step's first round, those at its start"""
     v: Floats
-    """(n, 3) velocities [m/s]"""
+    """(n, 3) velocities at the start of the step [m/s]"""
+    u: Floats
+    """(n, 3) mean velocities in the step, as far as they are known [m/s]"""
+    ahead: Floats
+    """(n, 3) where the cloth would end if its velocity stayed as it was at the start of the step [m]"""
     x_free: Floats
-    """(n, 3) where the cloth would be at the end of the step if nothing but gravity acted [m]"""
+    """(n, 3) where the cloth is thought to end: if nothing but gravity acted, or by the last solve [m]"""
     impulses: Floats
     """(n, 3) that constraints exerted in the step before [N s]"""
     contacts: PlaneContacts
@@ -59,6 +67,8 @@ class Response(Protocol):
     Parameters: ClassVar[type[Parameters]]
     uses_springs: ClassVar[bool]
     """True where its constraints couple vertices: the integrator must solve for all of them at once"""
+    is_safe: ClassVar[bool]
+    """True where `finish` lets nothing cross; else vertices are pushed out of bodies before it"""
 
     def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None: ...
 
@@ -71,8 +81,11 @@ class Response(Protocol):
     def update(self, contacts: PlaneContacts, dv: Floats, impulses: Floats) -> bool:
         """Learn from a solve and from the contacts along the path it gave; True where it must be solved again."""
 
-    def finish(self, x_t1: Floats) -> Floats:
-        """The positions (n, 3) at which the step may end, given those that the solve asks for."""
+    def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats | None:
+        """The positions (n, 3) at which the step may end, given those that the solve asks for.
+
+        `contacts` are those along the way there. None where the step is too long to end safely.
+        """
 
     def n_contacts(self) -> int:
         """How many contacts hold."""

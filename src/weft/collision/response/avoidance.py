@@ -60,7 +60,7 @@ class Limits(NamedTuple):
 
 
 def _joined(a: Limits, b: Limits) -> Limits:
-    return Limits(*cast("Any", [np.concatenate(parts) for parts in zip(a, b, strict=True)]))
+    return Limits(*[np.concatenate(cast("Any", parts)) for parts in zip(a, b, strict=True)])
 
 
 def no_limits() -> Limits:
@@ -103,6 +103,7 @@ class Avoidance:
 
     Parameters: ClassVar[type[Any]]
     uses_springs = False
+    is_safe = False
     needs_limits = True
 
     def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None:
@@ -151,7 +152,7 @@ class Avoidance:
             self._settle_conflicts()
         return True
 
-    def finish(self, x_t1: Floats) -> Floats:
+    def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats:
         if self._clear is not None and np.array_equal(self._clear, x_t1):
             return x_t1
         x, goal = self._start.x, x_t1.copy()

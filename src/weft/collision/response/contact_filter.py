@@ -38,6 +38,7 @@ class ContactFilter:
 
     Parameters = ContactFilterParameters
     uses_springs = False
+    is_safe = False
 
     def __init__(self, surroundings: Surroundings, parameters: ContactFilterParameters | None = None) -> None:
         self.parameters = parameters or ContactFilterParameters()
@@ -90,7 +91,7 @@ class ContactFilter:
             self._learn_friction(self._v + dv, impulses)
         return changed
 
-    def finish(self, x_t1: Floats) -> Floats:
+    def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats:
         return x_t1
 
     def _arrange(self) -> None:
@@ -132,7 +133,7 @@ class ContactFilter:
     def _learn_friction(self, v: Floats, impulses: Floats) -> None:
         """Overwrite the drag coefficient [N s / (m/s)] of each contact from velocities and impulses of a solve."""
         c = self._contacts
-        slip = _tangential(v[c.vertices] - c.velocities, c.normals)
+        slip = tangential(v[c.vertices] - c.velocities, c.normals)
         normal = np.maximum(self._normal_impulses(impulses), 0.0)
         self._drag = c.friction * normal / np.maximum(np.linalg.norm(slip, axis=1), self.parameters.creep)
 
@@ -151,7 +152,8 @@ class ContactFilter:
         return bool(back.any()) or len(new.vertices) > 0
 
 
-def _tangential(vectors: Floats, normals: Floats) -> Floats:
+def tangential(vectors: Floats, normals: Floats) -> Floats:
+    """What is left of `vectors` (k, 3) across unit `normals`."""
     along: Floats = (vectors * normals).sum(axis=1)[:, None] * normals
     return vectors - along
 

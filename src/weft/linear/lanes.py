@@ -1,0 +1,100 @@
+"""Products of 3 x 3 blocks with vectors of three, one register a column.
+
+A block is stored as (3, 4): three columns, each padded by a zero, and a vector as four numbers, the last of them 0.
+LLVM's vector types map a column to one register; numba does not find them by itself, and takes twice as long. The
+functions here become part of every `@kernel` that calls them; they take arrays of float32 or of float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import types
+from numba.extending import intrinsic
+
+WIDTH = 4
+_INT = ir.IntType(32)
+_LONG = ir.IntType(64)
+
+
+def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
+    return context.make_array(array_type)(context, builder, array).data
+
+
+def _load(builder: Any, pointer: Any, vector: Any) -> Any:
+    loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
+    loaded.align = 4
+    return loaded
+
+
+def _add_product(builder: Any, vector: Any, block: Any, x: Any, total: Any) -> Any:
+    """total + block x, for pointers to the first numbers of both."""
+    undefined = ir.Constant(vector, ir.Undefined)
+    for column in range(3):
+        scalar = builder.load(builder.gep(x, [ir.Constant(_LONG, column)]))
+        spread = builder.insert_element(undefined, scalar, ir.Constant(_INT, 0))
+        spread = builder.shuffle_vector(spread, undefined, ir.Constant(ir.VectorType(_INT, WIDTH), [0] * WIDTH))
+        values = _load(builder, builder.gep(block, [ir.Constant(_LONG, WIDTH * column)]), vector)
+        total = builder.fadd(builder.fmul(values, spread, flags=("contract",)), total, flags=("contract",))
+    return total
+
+
+def _store(builder: Any, value: Any, array: Any, row: Any, vector: Any) -> None:
+    place = builder.gep(array, [builder.mul(row, ir.Constant(_LONG, WIDTH))])
+    builder.store(value, builder.bitcast(place, vector.as_pointer())).align = 4
+
+
+def _multiply_row(typing_context: Any, blocks: Any, columns: Any, first: Any, last: Any, x: Any, i: Any, y: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
+        vector = ir.VectorType(element, WIDTH)
+        block_data, column_data, x_data, y_data = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 6)
+        )
+        zero = ir.Constant(vector, [0.0] * WIDTH)
+        before = builder.block
+        loop, done = (builder.function.append_basic_block(name) for name in ("loop", "done"))
+        builder.cbranch(builder.icmp_signed("<", args[2], args[3]), loop, done)
+        builder.position_at_end(loop)
+        k, total = builder.phi(_LONG), builder.phi(vector)
+        k.add_incoming(args[2], before)
+        total.add_incoming(zero, before)
+        column = builder.zext(builder.load(builder.gep(column_data, [k])), _LONG)
+        x_row = builder.gep(x_data, [builder.mul(column, ir.Constant(_LONG, WIDTH))])
+        block = builder.gep(block_data, [builder.mul(k, ir.Constant(_LONG, 3 * WIDTH))])
+        summed = _add_product(builder, vector, block, x_row, total)
+        following = builder.add(k, ir.Constant(_LONG, 1))
+        k.add_incoming(following, loop)
+        total.add_incoming(summed, loop)
+        builder.cbranch(builder.icmp_signed("<", following, args[3]), loop, done)
+        builder.position_at_end(done)
+        result = builder.phi(vector)
+        result.add_incoming(zero, before)
+        result.add_incoming(summed, loop)
+        _store(builder, result, y_data, args[5], vector)
+        return context.get_dummy_value()
+
+    return types.void(blocks, columns, types.int64, types.int64, x, types.int64, y), codegen
+
+
+def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
+        vector = ir.VectorType(element, WIDTH)
+        block_data, x_data, y_data = (_data(context, builder, signature.args[k], args[k]) for k in (0, 1, 3))
+        x_row = builder.gep(x_data, [builder.mul(args[2], ir.Constant(_LONG, WIDTH))])
+        block = builder.gep(block_data, [builder.mul(args[2], ir.Constant(_LONG, 3 * WIDTH))])
+        total = _add_product(builder, vector, block, x_row, ir.Constant(vector, [0.0] * WIDTH))
+        _store(builder, total, y_data, args[2], vector)
+        return context.get_dummy_value()
+
+    return types.void(blocks, x, types.int64, y), codegen
+
+
+multiply_row: Callable[..., None] = intrinsic(_multiply_row)
+"""(blocks (b, 3, 4), columns (b,) int32, first, last, x (n, 4), i, y_out (n, 4)): overwrite row i of y with the sum of
+blocks `first` to `last`, each times the row of x that its column names."""
+multiply_block: Callable[..., None] = intrinsic(_multiply_block)
+"""(blocks (n, 3, 4), x (n, 4), i, y_out (n, 4)): overwrite row i of y with block i times row i of x."""

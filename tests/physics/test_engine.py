@@ -1,0 +1,123 @@
+"""The engine on what is hard for it: nothing crosses in any step, whatever the bodies, the weight or the step.
+
+Every step is judged by exact predicates that share no code with the response.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from weft.bodies.shapes import Plane
+from weft.collision.certificate import intersections, self_intersections
+from weft.scene.schema import Scene
+from weft.simulation.simulation import Simulation
+
+FLOOR = {"plane": {"normal": [0, 0, 1]}}
+
+
+def sheet(n, height, **extra):
+    grid = {"size": [0.6, 0.6], "vertices": [n, n], "center": [0.0, 0.0, height]}
+    return {"grid": grid, "contact_distance": 0.12 / (n - 1), **extra}
+
+
+def rising_sphere(n):
+    """A sphere comes up through a sheet that is pinned at its corners."""
+    motion = {"keyframes": [{"time": 0.0}, {"time": 0.4, "move": [0.0, 0.0, 0.5]}, {"time": 1.0}]}
+    sphere = {"sphere": {"radius": 0.12, "center": [0.02, 0.01, 0.25]}, "motion": motion}
+    return {"cloth": [sheet(n, 0.4, pins=[{"where": "corners"}])], "collider": [sphere]}
+
+
+def dragged_box(n):
+    """A box is pulled sideways from under the cloth that lies on it."""
+    keyframes = [{"time": 0.3}, {"time": 0.6, "move": [0.6, 0.1, 0.0]}, {"time": 1.0, "move": [0.9, 0.1, 0.0]}]
+    box = {"box": {"size": [0.3, 0.3, 0.2], "center": [0, 0, 0.1]}, "motion": {"keyframes": keyframes}}
+    return {"cloth": [sheet(n, 0.22)], "collider": [box, FLOOR]}
+
+
+def stacked(n):
+    """Ten sheets, one above the other, fall on the floor."""
+    gap = 0.13 / (n - 1)
+    return {"cloth": [sheet(n, 0.01 + gap * (1 + k)) for k in range(10)], "collider": [FLOOR]}
+
+
+def table(n):
+    box = {"box": {"size": [0.3, 0.3, 0.3], "center": [0, 0, 0.15]}}
+    return {"cloth": [sheet(n, 0.32)], "collider": [box, FLOOR]}
+
+
+def ground(n):
+    grid = {"size": [0.6, 0.6], "vertices": [n, n], "center": [0, 0, 0.32], "plane": "xz"}
+    grid["ripples"] = [
+        {"amplitude": 0.012, "waves": [1.5, 0.0], "phase": -270},
+        {"amplitude": 0.006, "waves": [0, 2.5]},
+    ]
+    return {"cloth": [{"grid": grid, "contact_distance": 0.12 / (n - 1)}], "collider": [FLOOR]}
+
+
+SCENES = {scene.__name__: scene for scene in (table, ground, rising_sphere, dragged_box, stacked)}
+CHANGES = {
+    "as it is": {},
+    "three times the weight": {"gravity": [0, 0, -29.43]},
+    "long steps": {"fps": 30, "steps_per_frame": 1},
+}
+
+
+def crossings(simulation):
+    """Crossing triangles, cloth with cloth and with bodies, and vertices inside bodies."""
+    x, triangles = simulation.state.positions, simulation.world.triangles
+    found = len(self_intersections(x, triangles))
+    for body in simulation.world.bodies:
+        found += int((body.distances(x, simulation.time)[0] < 0.0).sum())
+        if not isinstance(body.shape, Plane):
+            found += len(intersections(x, triangles, *body.triangulate(simulation.time)))
+    return found
+
+
+def run(scene, seconds, **changes):
+    """Every step from the start, certified."""
+    simulation = Simulation(Scene.model_validate({"name": "hard", "fps": 60, **scene, **changes}))
+    for _ in range(round(seconds / simulation.dt)):
+        simulation.step()
+        assert crossings(simulation) == 0, f"after {simulation.time:.3f} s"
+    return simulation
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_nothing_crosses(name):
+    run(SCENES[name](7), 0.6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", SCENES)
+def test_nothing_crosses_at_length(name, change):
+    simulation = run(SCENES[name](21), 2.0, **CHANGES[change])
+    assert np.isfinite(simulation.energy())
+
+
+@pytest.mark.parametrize("speed", [1.5, 6.0, 20.0])
+def test_a_plate_that_rises_takes_the_cloth_along(speed):
+    """Whatever its speed, no vertex is below it at the end of any step."""
+    motion = {"keyframes": [{"time": 0.0}, {"time": 0.2, "move": [0.0, 0.0, 0.2 * speed]}]}
+    plate = {"box": {"size": [1.0, 1.0, 0.004], "center": [0, 0, 0.0]}, "motion": motion}
+    simulation = run({"cloth": [sheet(7, 0.05)], "collider": [plate]}, 0.2)
+    assert simulation.state.positions[:, 2].min() > 0.2 * speed
+
+
+def test_cloth_between_closing_plates_is_refused_in_one_line():
+    from weft.errors import WeftError
+
+    motion = {"keyframes": [{"time": 0.0}, {"time": 0.2, "move": [0.0, 0.0, 0.3]}]}
+    lower = {"box": {"size": [1.0, 1.0, 0.02], "center": [0, 0, 0.0]}, "motion": motion}
+    upper = {"box": {"size": [1.0, 1.0, 0.02], "center": [0, 0, 0.2]}}
+    with pytest.raises(WeftError, match="crushed"):
+        run({"cloth": [sheet(7, 0.1)], "collider": [lower, upper]}, 0.2)
+
+
+@pytest.mark.slow
+def test_a_draped_cloth_comes_to_rest():
+    """A root mean square speed below 14 mm/s after 4 s."""
+    simulation = run(table(21), 4.0)
+    v, masses = simulation.state.velocities, simulation.world.masses
+    assert 0.5 * masses @ (v**2).sum(axis=1) / masses.sum() < 1e-4
