@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from weft.collision.certificate import self_intersections
 from weft.jit import threads_for
 from weft.reproduce import liu1998
 from weft.reproduce.liu1998 import EXTENTS, GRIDS, PAPER, SYSTEMS, Case, Liu1998, build_scene, count_crossings, measure
@@ -74,6 +75,17 @@ def test_the_hierarchy_changes_no_position():
         ends.append(simulation.state.positions)
         assert simulation.response.counts.pairs > 0
     np.testing.assert_array_equal(*ends)
+
+
+def test_a_step_whose_runs_do_not_end_is_halved():
+    simulation = Simulation(build_scene(Case("ground", 15, "S3"), 150))
+    simulation.response.max_solves = 1
+    simulation.state.velocities[:, 2] -= 4.0
+    for _ in range(60):
+        simulation.step()
+    assert simulation.response.counts.halved > 0
+    assert simulation.time == pytest.approx(0.12)
+    assert len(self_intersections(simulation.state.positions, simulation.world.triangles)) == 0
 
 
 def test_crossings_are_counted_by_kind(tmp_path):

@@ -204,9 +204,12 @@ def test_what_runs_leave_goes_back(name):
     mesh = apart(flat(0.0), flat(0.01), flat(0.5))
     mesh.positions[3:6] += [[0.2, 0.2, 0.0], [0.1, 0.1, 0.05], [0.2, 0.1, 0.05]]
     v = np.repeat([[0.0, 0, 0], [0, 0, -4.0], [1.0, 0, 0]], 3, axis=0)
-    response = begun(mesh, v)
+    response = begun(mesh, v, name)
     goal = mesh.positions + DT * v
     assert len(self_intersections(goal, mesh.triangles)) == 1
+    assert response.finish(goal, NOTHING) is None  # the step is to be halved first
+    assert response.counts.halved == 1
+    response._longest = 4.0 * DT  # as if it had been, twice
     end = response.finish(goal, NOTHING)
     assert len(self_intersections(end, mesh.triangles)) == 0
     np.testing.assert_array_equal(end[6:], goal[6:])

@@ -11,9 +11,10 @@ after PATIENCE runs: tables of 1 to 8 runs leave no time for a slow series.
 
 Bodies constrain vertices as in `contact_filter`, in the same runs.
 
-The paper does not say what happens if the runs do not end. Here, after `max_runs`, and where a vertex was pushed out
-of a body after the last run, vertices of the pairs that are left go back half their way towards time t, again and
-again, and at last all of it. At time t no pair collides, so this ends.
+The paper does not say what happens if the runs do not end. Here the step is halved after `max_runs`, and once more.
+Where that does not help, and where a vertex was pushed out of a body after the last run, vertices of the pairs that are
+left go back half their way towards time t, again and again, and at last all of it. At time t no pair collides, so this
+ends.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from weft.parameters import quantity
 
 PATIENCE = 1  # runs after which the limits of a pair that is found again, or in conflict, go back to time t
 FACING = 0.7  # cosine between a body's normal and an axis along which it holds a vertex
+SHORTEST = 0.3  # of a step: below it, a step is not halved again
 HALVINGS = 5  # of the way of a vertex before it stays where it was
 
 
@@ -79,6 +81,8 @@ class RunCounts:
     pairs: int = 0
     """pairs of triangles that collided in a first run"""
     box_tests: int = 0
+    halved: int = 0
+    """steps given up because the runs did not end, each for two of half the length"""
     unfinished: int = 0
     """steps in which vertices had to go back"""
     went_back: int = 0
@@ -114,10 +118,12 @@ class Avoidance:
         self._adjacency = Adjacency(surroundings.cloth)
         self.counts = RunCounts()
         self.max_solves = self.parameters.max_runs
+        self._longest = 0.0
 
     def begin(self, start: StepStart) -> None:
         self._filter.begin(start)
         self._start = start
+        self._longest = max(self._longest, start.dt)
         self._limits = no_limits()
         self._runs = 0
         self._clear: Floats | None = None
@@ -152,9 +158,12 @@ class Avoidance:
             self._settle_conflicts()
         return True
 
-    def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats:
+    def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats | None:
         if self._clear is not None and np.array_equal(self._clear, x_t1):
             return x_t1
+        if self._clear is None and self._start.dt > SHORTEST * self._longest:
+            self.counts.halved += 1
+            return None
         x, goal = self._start.x, x_t1.copy()
         way = x_t1 - x
         halvings = np.zeros(len(x), np.int64)
