@@ -138,12 +138,16 @@ def test_cloth_that_flees_from_a_body_is_let_go(rng):
     np.testing.assert_array_equal(end, goal)
 
 
-def test_what_follows_cloth_that_is_held_back_is_held_back_too(rng):
-    """The middle one flees from the lowest, but the highest is in its way: both must stop, in any order of pairs."""
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_what_follows_cloth_that_is_held_back_is_held_back_too(order):
+    """A large triangle flees from a small one, but another small one stops it: the first must stop as well."""
     flat = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    for heights, goals in (((0.0, 0.1, 0.3), (0.45, 0.6, 0.3)), ((0.3, 0.1, 0.0), (0.3, 0.6, 0.45))):
-        x, goal = (np.concatenate([flat + [0.01 * k, 0.02 * k, z] for k, z in enumerate(h)]) for h in (heights, goals))
-        cloth = Mesh(x, np.arange(9, dtype=np.int32).reshape(-1, 3))
-        _, end = finished(cloth, goal, rounds=1)
-        assert n_meetings(x, end, cloth.triangles) == 0
-        assert len(set(end[:, 2].round(3))) == 3
+    places = [(0.1, [0.05, 0.05, 0.0], 0.4), (1.0, [0.0, 0.0, 0.1], 0.6), (0.1, [0.8, 0.05, 0.3], 0.3)]
+    chosen = [places[k] for k in order]
+    x = np.concatenate([size * flat + at for size, at, _ in chosen])
+    goal = x.copy()
+    goal[:, 2] = np.repeat([height for _, _, height in chosen], 3)
+    cloth = Mesh(x, np.arange(9, dtype=np.int32).reshape(-1, 3))
+    assert n_meetings(x, goal, cloth.triangles) == 1  # the large one and the upper small one
+    _, end = finished(cloth, goal, rounds=1)
+    assert n_meetings(x, end, cloth.triangles) == 0
