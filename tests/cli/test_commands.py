@@ -237,3 +237,16 @@ def test_run_records_certifies_and_is_checked(command_line, tmp_path):
     code, out, err = command_line("run", "s.toml", "--set", "fps=30", "--resume")
     assert (code, out) == (2, "")
     assert err == "weft: out/s: was recorded with another fps; resume with the same scene, or use --overwrite\n"
+
+
+def test_a_ctrl_c_that_python_drops_stops_at_the_next_item():
+    """An exception in a callback of the compiler is printed and forgotten; the one who asked to stop is not."""
+    from weft.cli import progress
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            progress.stop()
+        with pytest.raises(KeyboardInterrupt), progress.progress("test", 3, quiet=True) as advance:
+            advance(1)
+    finally:
+        progress._stop.clear()

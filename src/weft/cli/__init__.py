@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from typing import Any
 
 import typer
 
 from weft.cli import check, describe, methods, render, reproduce, run, scenes
+from weft.cli.progress import stop
 from weft.errors import WeftError
 
 STOPPED = 130  # 128 + SIGINT, as shells have it
@@ -42,6 +44,8 @@ def main() -> None:
     arguments = sys.argv[1:] or ["--help"]
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough, e.g. head, ends it quietly
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, stop)
     try:
         code = app(arguments, prog_name="weft", standalone_mode=False)
         if code == STOPPED:  # typer's answer to ctrl-c

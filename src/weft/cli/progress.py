@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+_stop = threading.Event()
+
+
+def stop(*_: Any) -> None:
+    """Answer ctrl-c. Python drops an exception that is raised while a kernel compiles, so the next item looks again."""
+    _stop.set()
+    raise KeyboardInterrupt
 
 
 @contextmanager
@@ -32,4 +42,10 @@ def progress(title: str, total: int, quiet: bool = False) -> Iterator[Callable[[
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda done: bar.update(task, completed=done)
+
+        def advance(done: int) -> None:
+            if _stop.is_set():
+                raise KeyboardInterrupt
+            bar.update(task, completed=done)
+
+        yield advance
