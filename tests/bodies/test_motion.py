@@ -7,7 +7,9 @@ import pytest
 from pydantic import ValidationError
 from scipy.spatial.transform import Rotation
 
+from weft.bodies import Body
 from weft.bodies.motion import Motion, Pose, pose_at, scale_at
+from weft.bodies.shapes import Plane
 
 START = Pose(Rotation.from_rotvec([0.0, 0.0, np.pi / 2]).as_matrix(), np.array([1.0, 2.0, 3.0]))
 STILL = Pose(np.eye(3), np.zeros(3))
@@ -119,3 +121,12 @@ def test_times_must_increase(times):
 def test_no_keyframes_are_refused():
     with pytest.raises(ValidationError):
         motion()
+
+
+@pytest.mark.parametrize("change", [{"move": [0.0, 0.0, 0.1]}, {"turn": [0.0, 30.0, 0.0]}])
+def test_a_body_is_still_where_neither_its_place_nor_its_turn_changes(change):
+    moving = Body("plane", Plane(normal=(0.0, 0.0, 1.0)), STILL, motion({"time": 1.0}, {"time": 2.0, **change}))
+    assert moving.is_still(0.0, 1.0)
+    assert not moving.is_still(0.9, 1.1)
+    assert moving.is_still(2.0, 3.0)
+    assert Body("plane", Plane(normal=(0.0, 0.0, 1.0)), STILL).is_still(0.0, 1.0)

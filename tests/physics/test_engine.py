@@ -10,6 +10,7 @@ import pytest
 
 from weft.bodies.shapes import Plane
 from weft.collision.certificate import intersections, self_intersections
+from weft.errors import WeftError
 from weft.scene.schema import Scene
 from weft.simulation.simulation import Simulation
 
@@ -106,8 +107,6 @@ def test_a_plate_that_rises_takes_the_cloth_along(speed):
 
 
 def test_cloth_between_closing_plates_is_refused_in_one_line():
-    from weft.errors import WeftError
-
     motion = {"keyframes": [{"time": 0.0}, {"time": 0.2, "move": [0.0, 0.0, 0.3]}]}
     lower = {"box": {"size": [1.0, 1.0, 0.02], "center": [0, 0, 0.0]}, "motion": motion}
     upper = {"box": {"size": [1.0, 1.0, 0.02], "center": [0, 0, 0.2]}}

@@ -44,6 +44,13 @@ class Body:
     def pose(self, time: float) -> Pose:
         return pose_at(self.motion, time, self.start)
 
+    def is_still(self, t0: float, t1: float) -> bool:
+        """Whether it is in the same place at both times."""
+        if self.motion is None:
+            return True
+        a, b = self.pose(t0), self.pose(t1)
+        return np.array_equal(a.position, b.position) and np.array_equal(a.rotation, b.rotation)
+
     def distances(self, points: Floats, time: float) -> tuple[Floats, Floats]:
         """Signed distances (n,) [m], negative inside, and outward normals (n, 3), in the world at `time`."""
         pose = self.pose(time)

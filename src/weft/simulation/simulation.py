@@ -178,7 +178,7 @@ class Simulation:
             self.system.time = time
             self.integrator.begin(self.system, Start(x, v, state.memory), dt)
         bodies = self._body_vertices(time), self._body_vertices(time + dt)
-        at_rest = np.array_equal(*bodies)
+        at_rest = all(body.is_still(time, time + dt) for body in self.world.bodies)
         before = _strain(x, self.topology.edges, self.rest_lengths)
         ahead = x + dt * v
         start = StepStart(
