@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from weft.bodies import Body, find_contacts, trace
+from weft.bodies import Body
+from weft.bodies.contacts import find_contacts
+from weft.bodies.distances import update_shares
 from weft.bodies.motion import Motion, Pose
 from weft.bodies.shapes import Box, Capsule, Cylinder, Plane, Sphere
 
@@ -37,6 +39,13 @@ def moving(shape, move=(0.0, 0.0, 0.0), turn=(0.0, 0.0, 0.0), start=STILL, **mor
 def contacts_of(bodies, x_t0, x_t1, clearance=CLEARANCE, friction=0.3):
     n = len(x_t0)
     return find_contacts(bodies, x_t0, x_t1, np.full(n, clearance), np.full(n, friction), 0.0, DT)
+
+
+def trace(shape, p0, p1, clearance):
+    """Whether each path touches the shape, and the share of it where it first does."""
+    shares = np.empty(len(p0))
+    update_shares(*shape.solid(), (*STILL, *STILL), p0, p1, clearance, shares)
+    return shares >= 0.0, shares
 
 
 def least_distance(shape, p0, p1):

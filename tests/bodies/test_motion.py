@@ -121,12 +121,3 @@ def test_times_must_increase(times):
 def test_no_keyframes_are_refused():
     with pytest.raises(ValidationError):
         motion()
-
-
-@pytest.mark.parametrize("change", [{"move": [0.0, 0.0, 0.1]}, {"turn": [0.0, 30.0, 0.0]}])
-def test_a_body_is_still_where_neither_its_place_nor_its_turn_changes(change):
-    moving = Body("plane", Plane(normal=(0.0, 0.0, 1.0)), STILL, motion({"time": 1.0}, {"time": 2.0, **change}))
-    assert moving.is_still(0.0, 1.0)
-    assert not moving.is_still(0.9, 1.1)
-    assert moving.is_still(2.0, 3.0)
-    assert Body("plane", Plane(normal=(0.0, 0.0, 1.0)), STILL).is_still(0.0, 1.0)

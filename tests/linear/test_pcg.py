@@ -33,7 +33,7 @@ class System:
         pairs, stiffness, damping, masses, extra = random_system(rng, n, n_pairs)
         self.n = n
         self.matrix = build_matrix(pairs, n)
-        update_implicit_matrix(np.zeros((n, 3)), masses, extra, stiffness, damping, DT, self.matrix, np.zeros((n, 3)))
+        update_implicit_matrix(masses, extra, stiffness, damping, DT, self.matrix)
         self.dense = implicit_matrix(masses, pairs, stiffness, damping, extra, DT)
         self.springs = no_springs(n)
         self.b = rng.normal(size=(n, 3))

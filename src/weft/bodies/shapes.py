@@ -2,34 +2,40 @@
 
 Each is given in its own frame, centred on the origin (`weft.bodies` moves it). `distances` returns, for points
 (n, 3), the signed distance to the surface [m], negative inside, and the outward unit normal, which is the gradient
-of the distance: at an edge or a corner it points from the closest point of the body to the point. In numpy: a few
-thousand points take less than 0.1 ms, below the rest of a step.
+of the distance: at an edge or a corner it points from the closest point of the body to the point.
 """
 
 from __future__ import annotations
-
-from typing import Protocol
 
 import numpy as np
 from pydantic import field_validator
 
 from weft.arrays import Floats, Ints
+from weft.bodies.solids import CYLINDER, PLANE, ROUNDED_BOX, Solid
 from weft.parameters import LARGEST, Length, Parameters, Vector, quantity
 
 FAR = 50.0  # [m] half the side of the square that stands for a plane where a mesh is needed
 
 
-class Shape(Protocol):
-    """What a collider's geometry must answer. Every shape is convex: `weft.bodies` relies on it."""
+class Shape(Parameters):
+    """A collider's geometry. Every shape is convex: `weft.bodies.contacts` relies on it."""
+
+    def solid(self) -> Solid:
+        """The shape as kernels know it."""
+        raise NotImplementedError
 
     def distances(self, points: Floats) -> tuple[Floats, Floats]:
         """Signed distances (n,) [m] and outward unit normals (n, 3) at local points (n, 3)."""
+        from weft.bodies.distances import distances  # imports numba: not when a scene is only read
+
+        return distances(self.solid(), points)
 
     def triangulate(self) -> tuple[Floats, Ints]:
         """A closed surface (a square for a plane) as positions and triangles, normals outward."""
+        raise NotImplementedError
 
 
-class Plane(Parameters):
+class Plane(Shape):
     """A half space: everything behind the plane is solid.
 
     [[collider]]
@@ -46,9 +52,8 @@ class Plane(Parameters):
             raise ValueError("has no direction; give one, e.g. [0, 0, 1] for a floor")
         return normal
 
-    def distances(self, points: Floats) -> tuple[Floats, Floats]:
-        n = np.array(self.normal) / np.linalg.norm(self.normal)
-        return points @ n, np.broadcast_to(n, points.shape).copy()
+    def solid(self) -> Solid:
+        return Solid(PLANE, np.array([*np.array(self.normal) / np.linalg.norm(self.normal), 0.0]))
 
     def triangulate(self) -> tuple[Floats, Ints]:
         n = np.array(self.normal) / np.linalg.norm(self.normal)
@@ -59,7 +64,7 @@ class Plane(Parameters):
         return corners, np.array([[0, 1, 2], [0, 2, 3]], np.int32)
 
 
-class Box(Parameters):
+class Box(Shape):
     """A box with sharp edges.
 
     [[collider]]
@@ -69,16 +74,8 @@ class Box(Parameters):
     size: tuple[Length, Length, Length] = quantity("lengths of the sides", unit="m")
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
 
-    def distances(self, points: Floats) -> tuple[Floats, Floats]:
-        q = np.abs(points) - 0.5 * np.array(self.size)
-        sign = np.where(points < 0.0, -1.0, 1.0)
-        outside = np.maximum(q, 0.0)
-        far = np.linalg.norm(outside, axis=1)
-        face = np.argmax(q, axis=1)
-        inside = far == 0.0
-        normals = np.divide(outside, far[:, None], out=np.zeros_like(points), where=~inside[:, None])
-        normals[inside, face[inside]] = 1.0
-        return np.where(inside, q.max(axis=1), far), sign * normals
+    def solid(self) -> Solid:
+        return Solid(ROUNDED_BOX, np.array([*(0.5 * side for side in self.size), 0.0]))
 
     def triangulate(self) -> tuple[Floats, Ints]:
         corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
@@ -87,7 +84,7 @@ class Box(Parameters):
         return corners * np.array(self.size), np.array(triangles, np.int32)
 
 
-class Sphere(Parameters):
+class Sphere(Shape):
     """A ball.
 
     [[collider]]
@@ -97,15 +94,14 @@ class Sphere(Parameters):
     radius: float = quantity("radius", unit="m", ge=1e-4, le=LARGEST)
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
 
-    def distances(self, points: Floats) -> tuple[Floats, Floats]:
-        far, normals = _radial(points)
-        return far - self.radius, normals
+    def solid(self) -> Solid:
+        return Solid(ROUNDED_BOX, np.array([0.0, 0.0, 0.0, self.radius]))
 
     def triangulate(self) -> tuple[Floats, Ints]:
         return _revolve(*_arc(self.radius, 0.0, -90.0, 90.0))
 
 
-class Capsule(Parameters):
+class Capsule(Shape):
     """A cylinder along its own z axis with round ends; `length` is between the centres of the ends.
 
     [[collider]]
@@ -117,11 +113,8 @@ class Capsule(Parameters):
     length: float = quantity("distance between the centres of the round ends", unit="m", ge=1e-4, le=LARGEST)
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
 
-    def distances(self, points: Floats) -> tuple[Floats, Floats]:
-        axis = np.zeros_like(points)
-        axis[:, 2] = np.clip(points[:, 2], -0.5 * self.length, 0.5 * self.length)
-        far, normals = _radial(points - axis)
-        return far - self.radius, normals
+    def solid(self) -> Solid:
+        return Solid(ROUNDED_BOX, np.array([0.0, 0.0, 0.5 * self.length, self.radius]))
 
     def triangulate(self) -> tuple[Floats, Ints]:
         low = _arc(self.radius, -0.5 * self.length, -90.0, 0.0)
@@ -129,7 +122,7 @@ class Capsule(Parameters):
         return _revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1], high[1]]))
 
 
-class Cylinder(Parameters):
+class Cylinder(Shape):
     """A cylinder along its own z axis with flat ends and sharp rims.
 
     [[collider]]
@@ -140,33 +133,12 @@ class Cylinder(Parameters):
     length: float = quantity("height", unit="m", ge=1e-4, le=LARGEST)
     center: Vector = quantity("centre", unit="m", default=(0.0, 0.0, 0.0))
 
-    def distances(self, points: Floats) -> tuple[Floats, Floats]:
-        flat = points.copy()
-        flat[:, 2] = 0.0
-        rho, radial = _radial(flat)
-        axial = np.zeros_like(points)
-        axial[:, 2] = np.where(points[:, 2] < 0.0, -1.0, 1.0)
-        q = np.stack([rho - self.radius, np.abs(points[:, 2]) - 0.5 * self.length], axis=1)
-        outside = np.maximum(q, 0.0)
-        far = np.linalg.norm(outside, axis=1)
-        inside = far == 0.0
-        weights = np.divide(outside, far[:, None], out=np.zeros_like(q), where=~inside[:, None])
-        weights[inside, np.argmax(q, axis=1)[inside]] = 1.0
-        normals = weights[:, :1] * radial + weights[:, 1:] * axial
-        return np.where(inside, q.max(axis=1), far), normals
+    def solid(self) -> Solid:
+        return Solid(CYLINDER, np.array([self.radius, 0.5 * self.length, 0.0, 0.0]))
 
     def triangulate(self) -> tuple[Floats, Ints]:
         half = 0.5 * self.length
         return _revolve(np.array([0.0, self.radius, self.radius, 0.0]), np.array([-half, -half, half, half]))
-
-
-def _radial(points: Floats) -> tuple[Floats, Floats]:
-    """Lengths and directions; the direction at the origin is +x, any being as right."""
-    far = np.linalg.norm(points, axis=1)
-    at_origin = far == 0.0
-    normals = np.divide(points, far[:, None], out=np.zeros_like(points), where=~at_origin[:, None])
-    normals[at_origin, 0] = 1.0
-    return far, normals
 
 
 def _arc(radius: float, height: float, first: float, last: float) -> tuple[Floats, Floats]:

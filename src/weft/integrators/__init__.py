@@ -80,9 +80,6 @@ class Integrator(Protocol):
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
         """Return the change dv (n, 3) [m/s] and the impulse (n, 3) [N s] exerted by the constraints."""
 
-    def restart(self, x_t1: Floats) -> None:
-        """Take the step up again about the positions (n, 3) that a solve led to; only where `solves_springs`."""
-
     def end(self) -> tuple[Floats, Floats]:
         """Return the velocity (n, 3) [m/s] at the end of the step last solved, and the memory (k, n, 3) of it."""
 

@@ -19,15 +19,24 @@ constrained directions v' = u, and the history is the one of a steady motion.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from weft.arrays import Floats, Ints
 from weft.integrators import Start, System
 from weft.integrators.implicit import ImplicitParameters, ImplicitStep, Scheme
+from weft.parameters import quantity
 
 
 class Bdf2Parameters(ImplicitParameters):
     """How exactly the step is solved."""
+
+    # What linearising about x damps is what keeps the wrinkles of responsive cloth from swinging on.
+    solver: Literal["linear", "ahead", "newton"] = quantity(
+        "one linear solve about where the step starts or about where inertia leads, or Newton's method",
+        default="linear",
+    )
 
 
 class Bdf2(ImplicitStep):

@@ -52,8 +52,8 @@ class GaussSeidel:
 
     def begin(self, system: System, start: Start, dt: float) -> None:
         d = system.dynamics(start.x, start.v, dt)
-        stiffness_times_v = self._system.assemble(start.v, d.masses, d.extra_damping, d.stiffness, d.damping, dt)
-        self._right = dt * (d.forces - dt * stiffness_times_v)
+        self._system.assemble(d.masses, d.extra_damping, d.stiffness, d.damping, dt)
+        self._right = dt * (d.forces - dt * self._system.stiffness_product(d.stiffness, start.v))
         self._start, self._dt = start, dt
         self._dv = np.zeros_like(start.v)
         self.iterations = 0

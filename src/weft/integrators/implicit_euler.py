@@ -5,6 +5,7 @@ D. Baraff, A. Witkin, "Large steps in cloth simulation", SIGGRAPH 1998, eq. 6. W
     (M + dt D + dt^2 K) dv = dt (f - dt K v),    v' = v + dv,    x' = x + dt v'.
 
 Unconditionally stable for positive semi-definite K and D; it damps motion faster than about dt. With
+`solver = "ahead"`, the default, it is linearised about x + dt v instead (see `implicit`); with
 `solver = "newton"` the whole step is solved, M dv = dt f(x + dt (v + dv), v + dv), to a stated tolerance.
 """
 
@@ -22,7 +23,7 @@ class ImplicitEulerParameters(ImplicitParameters):
 
 
 class ImplicitEuler(ImplicitStep):
-    """Backward Euler: one linear solve a step (Baraff and Witkin 1998), or Newton with a line search."""
+    """Backward Euler: one linear solve a step (after Baraff and Witkin 1998), or Newton with a line search."""
 
     Parameters = ImplicitEulerParameters
     solves_springs = True

@@ -58,48 +58,51 @@ def _starts(counts: Longs) -> Ints:
 
 @kernel(parallel=True)
 def update_implicit_matrix(
-    v: Floats,
-    masses: Floats,
-    extra_damping: Floats,
-    stiffness: Floats,
-    damping: Floats,
-    dt: float,
-    matrix: BlockMatrix,
-    stiffness_times_v_out: Floats,
+    masses: Floats, extra_damping: Floats, stiffness: Floats, damping: Floats, dt: float, matrix: BlockMatrix
 ) -> None:
-    """Overwrite `matrix` with M + dt (D + extra) + dt^2 K, and `stiffness_times_v_out` with K v.
+    """Overwrite `matrix` with M + dt (D + extra) + dt^2 K.
 
     `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs; `extra_damping` (n, 3, 3) adds to the diagonal.
     """
-    row_starts, columns, source_starts, sources, diagonal, off_diagonal = matrix
-    for i in prange(len(v)):
+    row_starts, _columns, source_starts, sources, diagonal, off_diagonal = matrix
+    for i in prange(len(masses)):
         for r in range(3):
             for c in range(3):
                 diagonal[i, r, c] = dt * extra_damping[i, r, c]
             diagonal[i, r, r] += masses[i]
-            stiffness_times_v_out[i, r] = 0.0
         for b in range(row_starts[i], row_starts[i + 1]):
-            j = columns[b]
             for r in range(3):
                 for c in range(3):
                     off_diagonal[b, r, c] = 0.0
-            u0, u1, u2 = v[j, 0] - v[i, 0], v[j, 1] - v[i, 1], v[j, 2] - v[i, 2]
             for s in range(source_starts[b], source_starts[b + 1]):
                 pair = sources[s] >> 1
                 if sources[s] & 1:
                     for r in range(3):
-                        stiffness_times_v_out[i, r] += (
-                            stiffness[pair, 0, r] * u0 + stiffness[pair, 1, r] * u1 + stiffness[pair, 2, r] * u2
-                        )
                         for c in range(3):
                             off_diagonal[b, r, c] += dt * (damping[pair, c, r] + dt * stiffness[pair, c, r])
                 else:
                     for r in range(3):
-                        stiffness_times_v_out[i, r] += (
-                            stiffness[pair, r, 0] * u0 + stiffness[pair, r, 1] * u1 + stiffness[pair, r, 2] * u2
-                        )
                         for c in range(3):
                             off_diagonal[b, r, c] += dt * (damping[pair, r, c] + dt * stiffness[pair, r, c])
             for r in range(3):
                 for c in range(3):
                     diagonal[i, r, c] -= off_diagonal[b, r, c]
+
+
+@kernel(parallel=True)
+def update_stiffness_product(matrix: BlockMatrix, stiffness: Floats, v: Floats, out: Floats) -> None:
+    """Overwrite `out` with K v, `stiffness` (p, 3, 3) being the blocks of the pairs."""
+    row_starts, columns, source_starts, sources, _diagonal, _off_diagonal = matrix
+    for i in prange(len(v)):
+        for r in range(3):
+            out[i, r] = 0.0
+        for b in range(row_starts[i], row_starts[i + 1]):
+            j = columns[b]
+            u0, u1, u2 = v[j, 0] - v[i, 0], v[j, 1] - v[i, 1], v[j, 2] - v[i, 2]
+            for s in range(source_starts[b], source_starts[b + 1]):
+                k = stiffness[sources[s] >> 1]
+                for r in range(3):
+                    if sources[s] & 1:
+                        out[i, r] += k[0, r] * u0 + k[1, r] * u1 + k[2, r] * u2
+                    else:
+                        out[i, r] += k[r, 0] * u0 + k[r, 1] * u1 + k[r, 2] * u2

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import Floats, Ints
-from weft.linear.blocks import build_matrix, update_implicit_matrix
+from weft.linear.blocks import build_matrix, update_implicit_matrix, update_stiffness_product
 from weft.linear.constraints import Constraints
 from weft.linear.levels import build_levels, correct_pieces
 from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_residual
-from weft.linear.springs import no_springs
 
 
 class FilteredSystem:
@@ -25,18 +24,20 @@ class FilteredSystem:
         self._levels = build_levels(self.matrix)
         self._is_one_piece = len(np.unique(self._levels.roots)) <= 1
         self._work: PcgWork | None = None
-        self._stiffness_times_v = np.zeros((n_vertices, 3))
         self.iterations = 0
 
-    def assemble(
-        self, v: Floats, masses: Floats, extra_damping: Floats, stiffness: Floats, damping: Floats, h: float
-    ) -> Floats:
-        """Set up the matrix; `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs. Returns K v (n, 3)."""
-        update_implicit_matrix(v, masses, extra_damping, stiffness, damping, h, self.matrix, self._stiffness_times_v)
+    def assemble(self, masses: Floats, extra_damping: Floats, stiffness: Floats, damping: Floats, h: float) -> None:
+        """Set up the matrix; `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs."""
+        update_implicit_matrix(masses, extra_damping, stiffness, damping, h, self.matrix)
         self._diagonal = self.matrix.diagonal.copy()
         self._mass = float(masses.sum())
         self.iterations = 0
-        return self._stiffness_times_v
+
+    def stiffness_product(self, stiffness: Floats, v: Floats) -> Floats:
+        """K v (n, 3), `stiffness` (p, 3, 3) being the blocks of the pairs."""
+        out = np.empty_like(v)
+        update_stiffness_product(self.matrix, stiffness, v, out)
+        return out
 
     def add_drag(self, drag: Floats) -> None:
         """Put `drag` (n, 3, 3) on the diagonal, in place of what was there before."""
@@ -80,12 +81,6 @@ class FilteredSystem:
             correct_pieces(self._levels, np.einsum("nij,nj->ni", c.filters, -residual), c.filters, dv)
             residual = self.residual(c, dv, right)
         return dv, residual
-
-    def product(self, x: Floats) -> Floats:
-        """A x, without drag and springs."""
-        out = np.empty_like(x)
-        update_residual(self.matrix, no_springs(len(x)), x, np.zeros_like(x), out)
-        return out
 
     def residual(self, constraints: Constraints, dv: Floats, right: Floats) -> Floats:
         """A dv - `right`: what the constraints contributed."""

@@ -128,13 +128,10 @@ class Shell:
         self._last = np.full((2, *mesh.positions.shape), np.nan)
 
     def energy(self, x: Floats) -> float:
-        self._update(x, np.zeros_like(x))
-        along, across = self._work.deformation[:, :3], self._work.deformation[:, 3:]
-        uu, vv = 0.5 * ((along**2).sum(axis=1) - 1.0), 0.5 * ((across**2).sum(axis=1) - 1.0)
-        uv = (along * across).sum(axis=1)
-        c_uu, c_uv, c_vv, shear = self._membrane.moduli
-        density = 0.5 * (c_uu * uu**2 + c_vv * vv**2 + shear * uv**2) + c_uv * uu * vv
-        return float(self._membrane.areas @ density) + self._bending.energy(x)
+        m = self._membrane
+        self._bending.update(x, np.zeros_like(x))
+        self._last[:] = np.nan
+        return membrane_energy(x, m.triangles, m.gradients, m.areas, m.moduli) + self._bending.energy(x)
 
     def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
         self._update(x, v)
@@ -208,6 +205,27 @@ def _find_pairs(wanted: Ints, pairs: Ints) -> Ints:
     n = np.int64(pairs.max(initial=0)) + 1
     found = np.searchsorted(pairs[:, 0] * n + pairs[:, 1], wanted[:, 0] * n + wanted[:, 1])
     return found.astype(np.int32)
+
+
+@kernel
+def membrane_energy(x: Floats, triangles: Ints, gradients: Floats, areas: Floats, moduli: Floats) -> float:
+    """Energy [J] of all triangles."""
+    c_uu, c_uv, c_vv, shear = moduli[0], moduli[1], moduli[2], moduli[3]
+    total = 0.0
+    for t in range(len(triangles)):
+        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        bu, bv, cu, cv = gradients[t, 1, 0], gradients[t, 1, 1], gradients[t, 2, 0], gradients[t, 2, 1]
+        uu = uv = vv = 0.0
+        for r in range(3):
+            x1, x2 = x[b, r] - x[a, r], x[c, r] - x[a, r]
+            fu, fv = x1 * bu + x2 * cu, x1 * bv + x2 * cv
+            uu += fu * fu
+            uv += fu * fv
+            vv += fv * fv
+        e_uu, e_vv = 0.5 * (uu - 1.0), 0.5 * (vv - 1.0)
+        density = 0.5 * (c_uu * e_uu * e_uu + c_vv * e_vv * e_vv + shear * uv * uv) + c_uv * e_uu * e_vv
+        total += areas[t] * density
+    return total
 
 
 @kernel(parallel=True)

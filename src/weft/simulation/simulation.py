@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
-from weft.bodies import find_contacts
+from weft.arrays import Floats
+from weft.bodies.contacts import find_contacts
 from weft.bodies.shapes import Plane
 from weft.collision.broad import join_meshes
 from weft.collision.response import StepStart, Surroundings
@@ -25,12 +25,13 @@ from weft.scene.build import World, build_world
 from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
+from weft.simulation.stretch import edge_lengths, overstretched
 from weft.simulation.system import ClothSystem
 from weft.strain import Springs, build_springs
 
-MAX_SOLVES = 3  # of one round, while contacts change, where the response does not say
-MAX_ROUNDS = 4  # of one step, while edges are stretched more than the fabric would allow
-SOLVED_STRAIN = 0.06  # an edge stretched further than this, and by more than half of it in one step, is solved again
+MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
+LARGE_STRAIN = 0.06  # an edge stretched further than this, and by more than half of it in one step: it was too long
+ERROR_HALVINGS = 2  # of a step because its linearisation went wrong
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
@@ -94,13 +95,14 @@ class Simulation:
         check_fit(*(item for kind in kinds for item in (names[kind], classes[kind])))
         cloth = join_meshes([piece.mesh for piece in world.pieces])
         self.topology = cloth.topology
-        self.rest_lengths = _edge_lengths(cloth.positions, self.topology.edges)
+        self.rest_lengths = edge_lengths(cloth.positions, self.topology.edges)
         self.system = self._build_system(
             [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
         )
         self.integrator = classes["integrator"](self.system.pairs, n, parameters["integrator"])
         self.strain = classes["strain"](self._build_springs(parameters["strain"].diagonals), parameters["strain"])
         self.over_limit = 0.0
+        self._elastic: tuple[Floats | None, float] = (None, 0.0)  # positions, and the energy of the cloth there
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
         self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
@@ -177,43 +179,51 @@ class Simulation:
         with self.clock("forces"):
             self.system.time = time
             self.integrator.begin(self.system, Start(x, v, state.memory), dt)
-        bodies = self._body_vertices(time), self._body_vertices(time + dt)
-        at_rest = all(body.is_still(time, time + dt) for body in self.world.bodies)
-        before = _strain(x, self.topology.edges, self.rest_lengths)
         ahead = x + dt * v
-        start = StepStart(
-            x=x,
-            v=v,
-            u=v,
-            ahead=ahead,
-            x_free=ahead + dt**2 * np.array(self.scene.gravity),
-            impulses=state.impulses,
-            contacts=join_contacts([]),
-            pinned=self.pinned,
-            pin_velocities=self._pin_velocities(x, time, dt),
-            bodies_t0=bodies[0],
-            bodies_t1=bodies[1],
-            dt=dt,
-        )
-        for attempt in range(MAX_ROUNDS):
-            with self.clock("contacts"):
-                self.response.begin(start._replace(contacts=self._contacts(start.x, start.x_free, time, dt)))
-            goal, impulses = self._solve(x, v, start.x, time, dt)
-            moved = self._moved(state, start.x, goal, impulses, time, dt)
-            if moved is None or not self.response.is_safe:
-                return moved
-            end = moved.positions
-            strain = _strain(end, self.topology.edges, self.rest_lengths)
-            if (strain <= np.maximum(SOLVED_STRAIN, before + SOLVED_STRAIN / 2)).all() or attempt + 1 == MAX_ROUNDS:
-                break
-            if not at_rest:
-                return None if dt > self.dt / 4 else moved
-            with self.clock("forces"):
-                self.integrator.restart(end)
-            start = start._replace(x=end, u=(end - x) / dt, x_free=goal)
-        return moved
+        x_free = ahead + dt**2 * np.array(self.scene.gravity)
+        with self.clock("contacts"):
+            self.response.begin(
+                StepStart(
+                    x=x,
+                    v=v,
+                    ahead=ahead,
+                    x_free=x_free,
+                    impulses=state.impulses,
+                    contacts=self._contacts(x, x_free, time, dt),
+                    pinned=self.pinned,
+                    pin_velocities=self._pin_velocities(x, time, dt),
+                    bodies_t0=self._body_vertices(time),
+                    bodies_t1=self._body_vertices(time + dt),
+                    dt=dt,
+                )
+            )
+        goal, impulses = self._solve(x, v, time, dt)
+        moved = self._moved(state, goal, impulses, time, dt)
+        if moved is None or not self.response.is_safe or dt < 0.75 * self.dt / 2 ** (ERROR_HALVINGS - 1):
+            return moved
+        return None if self._went_wrong(state, moved, time, dt) else moved
 
-    def _solve(self, x: Floats, v: Floats, at: Floats, time: float, dt: float) -> tuple[Floats, Floats]:
+    def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
+        """Whether edges were stretched, or the cloth strained, by more than motion and gravity can."""
+        x, end, v = before.positions, after.positions, before.velocities
+        if overstretched(x, end, self.topology.edges, self.rest_lengths, LARGE_STRAIN):
+            return True
+        at_start = self._elastic[1] if self._elastic[0] is x else self.system.elastic_energy(x)
+        self._elastic = end, self.system.elastic_energy(end)
+        gained = self._elastic[1] - at_start
+        moving = 0.5 * float(self.world.masses @ np.einsum("ij,ij->i", v, v))
+        fallen = float(self.world.masses @ ((end - x) @ np.array(self.scene.gravity)))
+        pushed = 0.5 * float(self.world.masses.sum()) * self._fastest_mover(time, dt) ** 2
+        return gained > moving + max(fallen, 0.0) + pushed
+
+    def _fastest_mover(self, time: float, dt: float) -> float:
+        """The largest speed [m/s] of bodies, pins and wind in the step."""
+        ways = [self._body_vertices(time + dt) - self._body_vertices(time)]
+        ways += [group.positions(time + dt) - group.positions(time) for group in self.world.pins]
+        speeds = [float(np.sqrt((way**2).sum(axis=1).max(initial=0.0))) / dt for way in ways]
+        return max(*speeds, float(np.linalg.norm(self.system.wind.at(time))))
+
+    def _solve(self, x: Floats, v: Floats, time: float, dt: float) -> tuple[Floats, Floats]:
         """Where the solves lead, and the impulses that constraints exerted."""
         for _ in range(getattr(self.response, "max_solves", MAX_SOLVES)):
             with self.clock("solve"):
@@ -222,7 +232,7 @@ class Simulation:
             if self.response.is_safe:
                 break
             with self.clock("contacts"):
-                if not self.response.update(self._contacts(at, goal, time, dt), dv, impulses):
+                if not self.response.update(self._contacts(x, goal, time, dt), dv, impulses):
                     break
         return goal, impulses
 
@@ -236,7 +246,7 @@ class Simulation:
         targets = [group.positions(time + dt) for group in self.world.pins]
         return (np.concatenate(targets) - x[self.pinned]) / dt if targets else np.zeros((0, 3))
 
-    def _moved(self, state: State, at: Floats, goal: Floats, impulses: Floats, time: float, dt: float) -> State | None:
+    def _moved(self, state: State, goal: Floats, impulses: Floats, time: float, dt: float) -> State | None:
         """The state at the end of the step: strain limited, out of bodies, then as far as the response lets it go."""
         x = state.positions
         v_end, memory = self.integrator.end()
@@ -247,7 +257,7 @@ class Simulation:
         with self.clock("motion"):
             if not self.response.is_safe:
                 self._push_out(x, goal, v_new, time, dt)
-            x_new = self.response.finish(goal, self._contacts(at, goal, time, dt))
+            x_new = self.response.finish(goal, self._contacts(x, goal, time, dt))
             if x_new is None:
                 return None
             held = (x_new != goal).any(axis=1)
@@ -277,15 +287,5 @@ class Simulation:
 
     def stretch(self) -> Floats:
         """Strain of every edge: its length over its length at rest, minus 1."""
-        return _strain(self.state.positions, self.topology.edges, self.rest_lengths)
-
-
-def _edge_lengths(x: Floats, edges: Ints) -> Floats:
-    along = x[edges[:, 1]] - x[edges[:, 0]]
-    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", along, along))
-    return lengths
-
-
-def _strain(x: Floats, edges: Ints, rest_lengths: Floats) -> Floats:
-    strain: Floats = _edge_lengths(x, edges) / rest_lengths - 1.0
-    return strain
+        strain: Floats = edge_lengths(self.state.positions, self.topology.edges) / self.rest_lengths - 1.0
+        return strain

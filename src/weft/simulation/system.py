@@ -56,10 +56,14 @@ class ClothSystem:
             first += len(model.pairs)
         return Dynamics(self.masses, forces, self.pairs, self._stiffness, self._damping, extra)
 
+    def elastic_energy(self, x: Floats) -> float:
+        """Energy [J] of all cloths."""
+        return float(sum(model.energy(x[own]) for model, own in zip(self.models, self.owned, strict=True)))
+
     def energy(self, x: Floats, v: Floats) -> float:
         """Kinetic, elastic and gravitational energy [J]."""
-        elastic = sum(model.energy(x[own]) for model, own in zip(self.models, self.owned, strict=True))
-        return float(0.5 * self.masses @ (v**2).sum(axis=1) - self.masses @ (x @ self.gravity) + elastic)
+        motion = float(0.5 * self.masses @ (v**2).sum(axis=1) - self.masses @ (x @ self.gravity))
+        return motion + self.elastic_energy(x)
 
     def _forces_and_drag(self, x: Floats, v: Floats, elapsed: float) -> tuple[Floats, Floats]:
         forces = self.masses[:, None] * self.gravity

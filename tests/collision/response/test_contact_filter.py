@@ -44,7 +44,6 @@ def begun(contacts, v, impulses=None, pins=(), pin_velocities=()):
         StepStart(
             x=np.zeros_like(v),
             v=v,
-            u=v,
             ahead=DT * v,
             x_free=DT * v,
             impulses=np.zeros_like(v) if impulses is None else np.array(impulses, np.float64),

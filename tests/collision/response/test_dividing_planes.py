@@ -52,7 +52,6 @@ def finished(cloth, goal, bodies=None, bodies_t1=None, guess=None, **parameters)
         StepStart(
             x=x,
             v=v,
-            u=v,
             ahead=expected,
             x_free=expected,
             impulses=np.zeros_like(x),

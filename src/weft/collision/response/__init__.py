@@ -37,15 +37,13 @@ class StepStart(NamedTuple):
     """What a response knows when a step begins."""
 
     x: Floats
-    """(n, 3) positions [m] that this round starts from: of a step's first round, those at its start"""
+    """(n, 3) positions at the start of the step [m]"""
     v: Floats
     """(n, 3) velocities at the start of the step [m/s]"""
-    u: Floats
-    """(n, 3) mean velocities in the step, as far as they are known [m/s]"""
     ahead: Floats
     """(n, 3) where the cloth would end if its velocity stayed as it was at the start of the step [m]"""
     x_free: Floats
-    """(n, 3) where the cloth is thought to end: if nothing but gravity acted, or by the last solve [m]"""
+    """(n, 3) where the cloth would end if nothing but gravity acted [m]"""
     impulses: Floats
     """(n, 3) that constraints exerted in the step before [N s]"""
     contacts: PlaneContacts

@@ -58,7 +58,7 @@ CLOSEST = 4e-6  # [m] nor is this much of it
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
 DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
 PRESSED = 0.25  # of the contact distance: below it all pairs bear, so that none is left without a push
-STIFFEST = 10.0  # times the stiffness of a contact, however small its gap
+STIFFEST = 1000.0  # times the stiffness of a contact, however small its gap
 MARGIN = 0.75  # of the contact distance around the path of a vertex
 
 
@@ -66,7 +66,7 @@ class DividingPlanesParameters(Parameters):
     """How contacts push, how friction behaves near rest, and how hard held-back vertices are tried again."""
 
     stiffness: float = quantity(
-        "stiffness of a contact, in inertias of a vertex in one step", default=70.0, unit="1", gt=0, le=1e6
+        "stiffness of a contact, in inertias of a vertex in one step", default=500.0, unit="1", gt=0, le=1e6
     )
     softness: float = quantity("steps in which what was pressed together comes apart", default=5.0, ge=0, le=1000)
     creep: float = quantity("slip speed below which friction is viscous", default=5e-4, unit="m/s", gt=0, le=1)
@@ -124,7 +124,7 @@ class DividingPlanes:
         n = len(start.x)
         ahead = np.concatenate([start.ahead, start.bodies_t1]) - self._x
         body = (start.bodies_t1 - start.bodies_t0) / start.dt
-        velocities = np.stack([np.concatenate([start.v, body]), np.concatenate([start.u, body])])
+        velocities = np.concatenate([start.v, body])
         size = sum(int(pairs.bears.sum()) for pairs in self._pairs)
         vertices, weights = np.zeros((size, 4), np.int32), np.zeros((size, 4))
         blocks = np.empty((size, 3, 3))
@@ -166,11 +166,11 @@ class DividingPlanes:
         active = depth > pace * expected
         gap = np.clip(h - depth, h / STIFFEST, h)
         k = p.stiffness * self._masses[i] / dt**2 * (h / gap) * active
-        slip, slip_start = (tangential(w[i] - c.velocities, c.normals) for w in (start.u, start.v))
+        slip = tangential(start.v[i] - c.velocities, c.normals)
         load = dt * k * np.maximum(depth, 0.0)
         drag = c.friction * load / np.maximum(np.linalg.norm(slip, axis=1), p.creep)
         nn = c.normals[:, :, None] * c.normals[:, None, :]
-        push = (dt * k * (depth - pace * ahead))[:, None] * c.normals - drag[:, None] * slip_start
+        push = (dt * k * (depth - pace * ahead))[:, None] * c.normals - drag[:, None] * slip
         np.add.at(self._held.drag, i, (dt**2 * k * pace)[:, None, None] * nn + drag[:, None, None] * (np.eye(3) - nn))
         np.add.at(self._held.impulses, i, push)
         self._n_planes = int(active.sum())
@@ -361,11 +361,10 @@ def push_apart(
 ) -> int:
     """Write a spring for every pair that bears and is, or will be, too near, from place `count` on; return the next.
 
-    `expected` and `ahead` (n + b, 3) are how far each vertex is thought to move, and would move if its velocity stayed;
-    `velocities` (2, n + b, 3) are those at the start of the step and, as far as they are known, in it.
+    `expected` and `ahead` (n + b, 3) are how far each vertex is thought to move, and would move if its velocity stayed.
     """
     dt, stiffness, softness, creep = law
-    v, u, e, a = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    v, u, e, a = np.empty(3), np.empty(3), np.empty(3), np.empty(3)  # u: the push
     for q in range(len(rows)):
         if not bears[q]:
             continue
@@ -375,11 +374,10 @@ def push_apart(
             if i < n:
                 h, mass = max(h, clearance[i]), max(mass, masses[i])
         for c in range(3):
-            v[c] = u[c] = e[c] = a[c] = 0.0
+            v[c] = e[c] = a[c] = 0.0
             for place in range(4):
                 i, w = rows[q, place], weights[q, place]
-                v[c] += w * velocities[0, i, c]
-                u[c] += w * velocities[1, i, c]
+                v[c] += w * velocities[i, c]
                 e[c] += w * expected[i, c]
                 a[c] += w * ahead[i, c]
         nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
@@ -394,10 +392,9 @@ def push_apart(
         if mu < 0.0:
             mu = friction[rows[q, 0] if rows[q, 0] < n else rows[q, 3]]
         k = stiffness * mass / (dt * dt) * min(STIFFEST, max(1.0, h / gaps[q]))
-        across = u[0] * nx + u[1] * ny + u[2] * nz
-        speed = math.sqrt(max(0.0, u[0] * u[0] + u[1] * u[1] + u[2] * u[2] - across * across))
-        drag = mu * dt * k * max(depth, 0.0) / max(speed, creep)
         across = v[0] * nx + v[1] * ny + v[2] * nz
+        speed = math.sqrt(max(0.0, v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - across * across))
+        drag = mu * dt * k * max(depth, 0.0) / max(speed, creep)
         push = dt * k * (depth - pace * (a[0] * nx + a[1] * ny + a[2] * nz)) + drag * across
         for c in range(3):
             u[c] = push * normals[q, c] - drag * v[c]
