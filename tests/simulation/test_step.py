@@ -130,7 +130,7 @@ def test_correction_leaves_the_velocity_of_the_body(monkeypatch):
     none = np.zeros((0, *x.shape))
     monkeypatch.setattr(simulation.integrator, "end", lambda: (v, none))
     dt = simulation.dt
-    state = simulation._moved(simulation.state, x, x + dt * v, np.zeros_like(x), 0.0, dt)
+    state = simulation._moved(simulation.state, x + dt * v, np.zeros_like(x), 0.0, dt)
     hit = (x[:, 2] - 20.0 * simulation.dt) < 0.0
     assert hit.sum() > 40
     np.testing.assert_allclose(state.velocities[hit], np.tile([0.5, 0.0, 3.0], (hit.sum(), 1)), atol=1e-9)

@@ -29,13 +29,17 @@ def _load(builder: Any, pointer: Any, vector: Any) -> Any:
     return loaded
 
 
+def _spread(builder: Any, vector: Any, scalar: Any) -> Any:
+    """A register with `scalar` in every lane."""
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, scalar, ir.Constant(_INT, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT, WIDTH), [0] * WIDTH))
+
+
 def _add_product(builder: Any, vector: Any, block: Any, x: Any, total: Any) -> Any:
     """total + block x, for pointers to the first numbers of both."""
-    undefined = ir.Constant(vector, ir.Undefined)
     for column in range(3):
-        scalar = builder.load(builder.gep(x, [ir.Constant(_LONG, column)]))
-        spread = builder.insert_element(undefined, scalar, ir.Constant(_INT, 0))
-        spread = builder.shuffle_vector(spread, undefined, ir.Constant(ir.VectorType(_INT, WIDTH), [0] * WIDTH))
+        spread = _spread(builder, vector, builder.load(builder.gep(x, [ir.Constant(_LONG, column)])))
         values = _load(builder, builder.gep(block, [ir.Constant(_LONG, WIDTH * column)]), vector)
         total = builder.fadd(builder.fmul(values, spread, flags=("contract",)), total, flags=("contract",))
     return total
@@ -79,6 +83,40 @@ def _multiply_row(typing_context: Any, blocks: Any, columns: Any, first: Any, la
     return types.void(blocks, columns, types.int64, types.int64, x, types.int64, y), codegen
 
 
+def _add_multiples(typing_context: Any, factors: Any, columns: Any, first: Any, last: Any, x: Any, i: Any, y: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
+        vector = ir.VectorType(element, WIDTH)
+        factor_data, column_data, x_data, y_data = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 6)
+        )
+        place = builder.gep(y_data, [builder.mul(args[5], ir.Constant(_LONG, WIDTH))])
+        start = _load(builder, place, vector)
+        before = builder.block
+        loop, done = (builder.function.append_basic_block(name) for name in ("loop", "done"))
+        builder.cbranch(builder.icmp_signed("<", args[2], args[3]), loop, done)
+        builder.position_at_end(loop)
+        k, total = builder.phi(_LONG), builder.phi(vector)
+        k.add_incoming(args[2], before)
+        total.add_incoming(start, before)
+        column = builder.zext(builder.load(builder.gep(column_data, [k])), _LONG)
+        values = _load(builder, builder.gep(x_data, [builder.mul(column, ir.Constant(_LONG, WIDTH))]), vector)
+        spread = _spread(builder, vector, builder.load(builder.gep(factor_data, [k])))
+        summed = builder.fadd(builder.fmul(values, spread, flags=("contract",)), total, flags=("contract",))
+        following = builder.add(k, ir.Constant(_LONG, 1))
+        k.add_incoming(following, loop)
+        total.add_incoming(summed, loop)
+        builder.cbranch(builder.icmp_signed("<", following, args[3]), loop, done)
+        builder.position_at_end(done)
+        result = builder.phi(vector)
+        result.add_incoming(start, before)
+        result.add_incoming(summed, loop)
+        _store(builder, result, y_data, args[5], vector)
+        return context.get_dummy_value()
+
+    return types.void(factors, columns, types.int64, types.int64, x, types.int64, y), codegen
+
+
 def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
@@ -96,5 +134,8 @@ def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) ->
 multiply_row: Callable[..., None] = intrinsic(_multiply_row)
 """(blocks (b, 3, 4), columns (b,) int32, first, last, x (n, 4), i, y_out (n, 4)): overwrite row i of y with the sum of
 blocks `first` to `last`, each times the row of x that its column names."""
+add_multiples: Callable[..., None] = intrinsic(_add_multiples)
+"""(factors (b,), columns (b,) int32, first, last, x (n, 4), i, y_inout (n, 4)): add to row i of y the sum of factors
+`first` to `last`, each times the row of x that its column names."""
 multiply_block: Callable[..., None] = intrinsic(_multiply_block)
 """(blocks (n, 3, 4), x (n, 4), i, y_out (n, 4)): overwrite row i of y with block i times row i of x."""

@@ -40,6 +40,8 @@ class Levels(NamedTuple):
     child_starts: Ints
     """(m + 1,) nodes of patch a are children[child_starts[a] : child_starts[a + 1]]"""
     children: Ints
+    n_smallest: int
+    """patches of vertices; those of patches follow"""
     meeting: Ints
     """(b,) the smallest patch that holds both vertices of each block of the matrix, as a number from 0; -1 for none"""
     blocks: Floats
@@ -82,6 +84,7 @@ def build_levels(matrix: BlockMatrix) -> Levels:
         np.maximum(roots[:n] - n, -1).astype(np.int32),
         groups.starts,
         groups.items,
+        int(all_parents[:n].max(initial=n - 1)) + 1 - n if parents else 0,
         meeting,
         np.zeros((m, 3, 3)),
         np.zeros((m, 3, 3)),
@@ -234,33 +237,71 @@ def invert_symmetric(blocks: Floats, i: int, inverse_out: Floats) -> None:
 
 
 @kernel
-def update_shifts(levels: Levels, residual: Lanes) -> float:
-    """Overwrite the shift of every patch for a filtered `residual`; return the sum of residual times shift."""
-    n, m = len(residual), len(levels.blocks)
+def shift_smallest(
+    first: int,
+    last: int,
+    n: int,
+    child_starts: Ints,
+    children: Ints,
+    inverse: Floats,
+    residual: Lanes,
+    right_out: Floats,
+    shift_out: Floats,
+) -> float:
+    """Overwrite the own shifts of patches `first` to `last` of vertices; return the sum of residual times shift."""
+    total = 0.0
+    for a in range(first, last):
+        s0 = s1 = s2 = 0.0
+        for k in range(child_starts[a], child_starts[a + 1]):
+            i = children[k]
+            s0 += residual[i, 0]
+            s1 += residual[i, 1]
+            s2 += residual[i, 2]
+        total += answer_patch(a, s0, s1, s2, inverse, right_out, shift_out)
+    return total
+
+
+@kernel
+def answer_patch(
+    a: int, s0: float, s1: float, s2: float, inverse: Floats, right_out: Floats, shift_out: Floats
+) -> float:
+    """Overwrite the own shift of patch a, whose residual sums up to s; return the product of both."""
+    right_out[a, 0], right_out[a, 1], right_out[a, 2] = s0, s1, s2
+    for r in range(3):
+        shift_out[a, r] = inverse[a, r, 0] * s0 + inverse[a, r, 1] * s1 + inverse[a, r, 2] * s2
+    return float(s0 * shift_out[a, 0] + s1 * shift_out[a, 1] + s2 * shift_out[a, 2])
+
+
+@kernel
+def shift_larger(levels: Levels, n: int) -> float:
+    """The same for patches of patches; then each patch takes part in the shifts of all above it."""
     right, shift, inverse = levels.right, levels.shift, levels.inverse
     total = 0.0
-    for a in range(m):
+    for a in range(levels.n_smallest, len(right)):
         s0 = s1 = s2 = 0.0
         for k in range(levels.child_starts[a], levels.child_starts[a + 1]):
-            child = levels.children[k]
-            if child >= n:
-                s0 += right[child - n, 0]
-                s1 += right[child - n, 1]
-                s2 += right[child - n, 2]
-            else:
-                s0 += residual[child, 0]
-                s1 += residual[child, 1]
-                s2 += residual[child, 2]
-        right[a, 0], right[a, 1], right[a, 2] = s0, s1, s2
-        for r in range(3):
-            shift[a, r] = inverse[a, r, 0] * s0 + inverse[a, r, 1] * s1 + inverse[a, r, 2] * s2
-            total += right[a, r] * shift[a, r]
-    for a in range(m - 1, -1, -1):
+            child = levels.children[k] - n
+            s0 += right[child, 0]
+            s1 += right[child, 1]
+            s2 += right[child, 2]
+        total += answer_patch(a, s0, s1, s2, inverse, right, shift)
+    for a in range(len(right) - 1, -1, -1):
         parent = levels.parents[n + a]
         if parent >= 0:
             for r in range(3):
                 shift[a, r] += shift[parent - n, r]
     return total
+
+
+@kernel
+def update_shifts(levels: Levels, residual: Lanes) -> float:
+    """Overwrite the shift of every patch for a filtered `residual`; return the sum of residual times shift."""
+    n = len(residual)
+    child_starts, children, inverse = levels.child_starts, levels.children, levels.inverse
+    total = shift_smallest(
+        0, levels.n_smallest, n, child_starts, children, inverse, residual, levels.right, levels.shift
+    )
+    return total + shift_larger(levels, n)
 
 
 @kernel

@@ -8,7 +8,8 @@ the springs of contacts, we solve for y in S A S y = S (b - A z) and return S y 
 The preconditioner is the inverse of each vertex's own block plus the shifts of patches (see `levels`).
 
 Iterations run on blocks in registers (see `lanes`): in single precision where the tolerance leaves room for it, which
-halves what has to be read, and in double where it does not.
+halves what has to be read, and in double where it does not. Blocks that are a multiple of the identity, as those of
+bending across a hinge are, half of all, are stored as one number.
 
 Sums run over a fixed number of chunks, merged in order: bitwise the same for any number of threads.
 """
@@ -19,11 +20,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Bools, Floats, Ints, Lanes
+from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
-from weft.linear.lanes import WIDTH, multiply_block, multiply_row
-from weft.linear.levels import Levels, add_block, invert_symmetric, update_levels, update_shifts
+from weft.linear.lanes import WIDTH, add_multiples, multiply_block, multiply_row
+from weft.linear.levels import (
+    Levels,
+    add_block,
+    invert_symmetric,
+    shift_larger,
+    shift_smallest,
+    update_levels,
+    update_shifts,
+)
 from weft.linear.springs import Springs, spring_impulses
 
 CHUNKS = 32
@@ -33,11 +42,16 @@ SINGLE = 1e-4  # tolerance from which on single precision is enough, with an err
 class PcgWork(NamedTuple):
     """Scratch memory of one solver in one precision: the system in the layout of `lanes`."""
 
-    row_starts: Ints
-    """(n + 1,) blocks of row i, its diagonal one first"""
+    rows: Longs
+    """(n, 4) blocks of row i are rows[i, 0] to rows[i, 1], its diagonal one first, factors rows[i, 2] to rows[i, 3]"""
     columns: Ints
+    """(b + n,)"""
     blocks: Lanes
     """(b + n, 3, 4)"""
+    factor_columns: Ints
+    """(b,)"""
+    factors: Lanes
+    """(b,)"""
     inverse: Lanes
     """(n, 3, 4) filtered inverse of the diagonal blocks"""
     vectors: Lanes
@@ -45,25 +59,23 @@ class PcgWork(NamedTuple):
     is_free: Bools
     """(n,) vertices that are free in all directions"""
     partial: Floats
-    """(2, CHUNKS)"""
+    """(3, CHUNKS)"""
 
 
 def build_work(matrix: BlockMatrix, tolerance: float, error: float) -> PcgWork:
     """Memory for solves of `matrix` to `tolerance` and `error` [m/s]."""
     dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
     n, b = len(matrix.diagonal), len(matrix.columns)
-    row_starts = (matrix.row_starts + np.arange(n + 1)).astype(np.int32)
-    columns = np.empty(b + n, np.int32)
-    columns[row_starts[:-1]] = np.arange(n)
-    columns[np.delete(np.arange(b + n), row_starts[:-1])] = matrix.columns
     return PcgWork(
-        row_starts,
-        columns,
+        np.zeros((n, 4), np.int64),
+        np.zeros(b + n, np.int32),
         np.zeros((b + n, 3, WIDTH), dtype),
+        np.zeros(b, np.int32),
+        np.zeros(b, dtype),
         np.zeros((n, 3, WIDTH), dtype),
         np.zeros((5, n, WIDTH), dtype),
         np.zeros(n, np.bool_),
-        np.zeros((2, CHUNKS)),
+        np.zeros((3, CHUNKS)),
     )
 
 
@@ -76,31 +88,57 @@ def _ordered_sum(values: Floats) -> float:
 
 
 @kernel
+def _is_multiple(blocks: Floats, k: int) -> bool:
+    """Whether block k is a multiple of the identity."""
+    value = blocks[k, 0, 0]
+    return bool(
+        blocks[k, 0, 1] == blocks[k, 0, 2] == blocks[k, 1, 0] == blocks[k, 1, 2] == blocks[k, 2, 0] == 0.0
+        and blocks[k, 2, 1] == 0.0
+        and blocks[k, 1, 1] == value
+        and blocks[k, 2, 2] == value
+    )
+
+
+@kernel
 def _copy_rows(
     first: int,
     last: int,
-    row_starts: Ints,
-    diagonal: Floats,
-    off_diagonal: Floats,
+    matrix: BlockMatrix,
     springs: Springs,
     filters: Floats,
     is_free: Bools,
+    rows_out: Longs,
+    columns_out: Ints,
     blocks_out: Lanes,
+    factor_columns_out: Ints,
+    factors_out: Lanes,
     inverse_out: Lanes,
 ) -> None:
     """Overwrite rows `first` to `last` of the system in the layout of `lanes`, and their inverse diagonal blocks."""
+    diagonal, off_diagonal = matrix.diagonal, matrix.off_diagonal
     block = np.empty((1, 3, 3))
     inverse = np.empty((1, 3, 3))
+    at, factor_at = matrix.row_starts[first] + first, matrix.row_starts[first]
     for i in range(first, last):
-        at = row_starts[i]
+        rows_out[i, 0], rows_out[i, 2] = at, factor_at
+        columns_out[at] = i
         for r in range(3):
             for c in range(3):
                 blocks_out[at, c, r] = diagonal[i, r, c]
                 block[0, r, c] = diagonal[i, r, c]
-        for k in range(at + 1, row_starts[i + 1]):
+        at += 1
+        for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
+            if _is_multiple(off_diagonal, k):
+                factor_columns_out[factor_at] = matrix.columns[k]
+                factors_out[factor_at] = off_diagonal[k, 0, 0]
+                factor_at += 1
+                continue
+            columns_out[at] = matrix.columns[k]
             for r in range(3):
                 for c in range(3):
-                    blocks_out[k, c, r] = off_diagonal[k - i - 1, r, c]
+                    blocks_out[at, c, r] = off_diagonal[k, r, c]
+            at += 1
+        rows_out[i, 1], rows_out[i, 3] = at, factor_at
         for k in range(springs.starts[i], springs.starts[i + 1]):
             c, place = springs.items[k] >> 2, springs.items[k] & 3
             add_block(block, 0, springs.blocks, c, springs.weights[c, place] ** 2)
@@ -127,9 +165,11 @@ def _filter_row(filters: Floats, i: int, y_inout: Lanes) -> None:
 def _multiply_rows(
     first: int,
     last: int,
-    row_starts: Ints,
+    rows: Longs,
     columns: Ints,
     blocks: Lanes,
+    factor_columns: Ints,
+    factors: Lanes,
     spring_starts: Ints,
     spring_items: Ints,
     spring_weights: Floats,
@@ -139,7 +179,8 @@ def _multiply_rows(
 ) -> None:
     """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
     for i in range(first, last):
-        multiply_row(blocks, columns, row_starts[i], row_starts[i + 1], x, i, y_out)
+        multiply_row(blocks, columns, rows[i, 0], rows[i, 1], x, i, y_out)
+        add_multiples(factors, factor_columns, rows[i, 2], rows[i, 3], x, i, y_out)
         for k in range(spring_starts[i], spring_starts[i + 1]):
             c, w = spring_items[k] >> 2, spring_weights[spring_items[k] >> 2, spring_items[k] & 3]
             y_out[i, 0] += w * tension[c, 0]
@@ -232,11 +273,12 @@ def solve_filtered(
     still missing, below `energy`.
     """
     n, m = len(b), len(springs.vertices)
-    row_starts, columns, blocks, inverse, vectors, is_free, partial = work
+    rows, columns, blocks, factor_columns, factors, inverse, vectors, is_free, partial = work
     x, r, p, q, z = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
-    parents, shift = levels.parents, levels.shift
+    parents, shift, right, patch_inverse = levels.parents, levels.shift, levels.right, levels.inverse
+    child_starts, children = levels.child_starts, levels.children
     s_vertices, s_weights, s_blocks, s_starts, s_items, tension = springs
-    diagonal, off_diagonal = matrix.diagonal, matrix.off_diagonal
+    n_patches = levels.n_smallest
     for i in range(n):
         is_free[i] = filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0  # of a projector: all is left
         for c in range(3):
@@ -246,8 +288,35 @@ def solve_filtered(
     _tighten(0, m, s_vertices, s_weights, s_blocks, x, tension)
     for chunk in prange(CHUNKS):
         first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        _copy_rows(first, last, row_starts, diagonal, off_diagonal, springs, filters, is_free, blocks, inverse)
-        _multiply_rows(first, last, row_starts, columns, blocks, s_starts, s_items, s_weights, tension, x, r)
+        _copy_rows(
+            first,
+            last,
+            matrix,
+            springs,
+            filters,
+            is_free,
+            rows,
+            columns,
+            blocks,
+            factor_columns,
+            factors,
+            inverse,
+        )
+        _multiply_rows(
+            first,
+            last,
+            rows,
+            columns,
+            blocks,
+            factor_columns,
+            factors,
+            s_starts,
+            s_items,
+            s_weights,
+            tension,
+            x,
+            r,
+        )
         for i in range(first, last):
             for c in range(3):
                 r[i, c] = b[i, c] - r[i, c]
@@ -273,7 +342,21 @@ def solve_filtered(
                 _tighten(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS, s_vertices, s_weights, s_blocks, p, tension)
         for chunk in prange(CHUNKS):
             first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-            _multiply_rows(first, last, row_starts, columns, blocks, s_starts, s_items, s_weights, tension, p, q)
+            _multiply_rows(
+                first,
+                last,
+                rows,
+                columns,
+                blocks,
+                factor_columns,
+                factors,
+                s_starts,
+                s_items,
+                s_weights,
+                tension,
+                p,
+                q,
+            )
             for i in range(first, last):
                 if not is_free[i]:
                     _filter_row(filters, i, q)
@@ -285,10 +368,15 @@ def solve_filtered(
             for i in range(first, last):
                 multiply_block(inverse, r, i, z)
             partial[0, chunk] = _dot_rows(first, last, r, z)
-        rho_new = _ordered_sum(partial[0]) + update_shifts(levels, r)
+        for chunk in prange(CHUNKS):
+            first, last = chunk * n_patches // CHUNKS, (chunk + 1) * n_patches // CHUNKS
+            partial[1, chunk] = shift_smallest(first, last, n, child_starts, children, patch_inverse, r, right, shift)
+        rho_new = _ordered_sum(partial[0]) + _ordered_sum(partial[1]) + shift_larger(levels, n)
         beta = rho_new / rho
         rho = rho_new
-        _turn_rows(0, n, beta, parents, shift, filters, is_free, z, p)
+        for chunk in prange(CHUNKS):
+            first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+            _turn_rows(first, last, beta, parents, shift, filters, is_free, z, p)
     for i in range(n):
         if is_free[i]:
             x_inout[i, 0], x_inout[i, 1], x_inout[i, 2] = x[i, 0], x[i, 1], x[i, 2]
@@ -299,15 +387,10 @@ def solve_filtered(
     return iteration, np.sqrt(rho / scale) if scale > 0.0 else 0.0
 
 
-@kernel
+@kernel(parallel=True)
 def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, residual_out: Floats) -> None:
-    diagonal, off_diagonal, row_starts, columns = (
-        matrix.diagonal,
-        matrix.off_diagonal,
-        matrix.row_starts,
-        matrix.columns,
-    )
-    for i in range(len(b)):
+    row_starts, columns, _starts, _sources, diagonal, off_diagonal = matrix
+    for i in prange(len(b)):
         for r in range(3):
             y = diagonal[i, r, 0] * x[i, 0] + diagonal[i, r, 1] * x[i, 1] + diagonal[i, r, 2] * x[i, 2]
             for k in range(row_starts[i], row_starts[i + 1]):

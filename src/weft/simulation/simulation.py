@@ -16,6 +16,7 @@ from weft.collision.broad import join_meshes
 from weft.collision.response import StepStart, Surroundings
 from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts, join_contacts
+from weft.geometry.edges import edge_lengths, overstretched
 from weft.geometry.mesh import Mesh
 from weft.integrators import Start, check_fit
 from weft.jit import threads_for
@@ -25,7 +26,6 @@ from weft.scene.build import World, build_world
 from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
-from weft.simulation.stretch import edge_lengths, overstretched
 from weft.simulation.system import ClothSystem
 from weft.strain import Springs, build_springs
 

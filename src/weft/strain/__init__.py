@@ -80,9 +80,9 @@ def build_springs(mesh: Mesh, diagonals: bool) -> Springs:
 
 def spring_lengths(x: Floats, pairs: Ints) -> Floats:
     """Lengths (s,) [m]."""
-    ends = x[pairs]
-    lengths: Floats = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
-    return lengths
+    from weft.geometry.edges import edge_lengths  # imports numba: not when a scene is only read
+
+    return edge_lengths(x, pairs)
 
 
 def share_over(x: Floats, springs: Springs, limit: float, compression: bool) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from weft.collision.broad import BROAD_PHASES
+from weft.collision.broad.boxes import corners
 from weft.collision.certificate import self_intersections
 from weft.collision.narrow.continuous import time_of_impact
 from weft.collision.response import StepStart, Surroundings
@@ -116,6 +117,17 @@ def test_no_vertex_leaves_the_box_in_which_its_pairs_were_looked_for(rng):
     _, end = finished(cloth, x + 0.5, guess=x + np.array([0.0, 0.0, 0.1]), rounds=1)
     assert (end - x)[:, :2].max() < 0.01
     assert (end - x)[:, 2].max() < 0.11
+
+
+def test_boxes_of_the_broad_phase_hold_what_vertices_may_do(rng):
+    """Cloth is pushed in all directions from where it is expected: no vertex leaves the box that found its pairs."""
+    cloth = soup(rng, 6, 0.6)
+    x = cloth.positions
+    response, end = finished(cloth, x + rng.normal(size=x.shape), guess=x, rounds=1)
+    lower, upper = corners(response._finder._cloth_phase._vertex_boxes)
+    assert (np.abs(end - x).max(axis=0) > 0.005).all(), "the boxes leave room"
+    assert (lower[:-1] <= end).all()
+    assert (end <= upper[:-1]).all()
 
 
 def test_a_body_that_moves_into_cloth_asks_for_a_shorter_step(rng):

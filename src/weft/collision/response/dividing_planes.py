@@ -7,7 +7,7 @@ distance h push each other apart by the impulse
 
 u being how far they part in this step (negative: approach), m the mass of a vertex. T is 1 where they start apart and
 grows to 1 + `softness` where g is 0.9 h or less: what was pressed together comes apart over a few steps and does not
-bounce. Friction
+bounce. It is never so large that a pair that parts by itself is held back. Friction
 is a drag against slip (see `contact_filter`) under the load k (h - g). Of all pairs that are near, those bear whose
 closest points lie inside the triangle, or inside both edges; the others repeat these, and bear only where pressed hard.
 
@@ -46,8 +46,8 @@ from weft.collision.narrow.proximity import (
     unit_normal,
 )
 from weft.collision.response import StepStart, Surroundings
-from weft.collision.response.contact_filter import tangential
 from weft.geometry.contacts import PlaneContacts
+from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
 from weft.linear.constraints import Constraints, build_constraints
 from weft.linear.springs import Springs, build_springs
@@ -57,7 +57,7 @@ RESERVE = 0.1  # of the free space between two sides is never given away
 CLOSEST = 4e-6  # [m] nor is this much of it
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
 DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
-PRESSED = 0.25  # of the contact distance: below it all pairs bear, so that none is left without a push
+PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
 STIFFEST = 1000.0  # times the stiffness of a contact, however small its gap
 MARGIN = 0.75  # of the contact distance around the path of a vertex
 
@@ -111,7 +111,7 @@ class DividingPlanes:
         self._expected = np.concatenate([start.x_free, start.bodies_t1])
         self._is_pinned = np.zeros(n, bool)
         self._is_pinned[start.pinned] = True
-        self._pairs, beside = self._finder.find(self._x, self._expected, self._margin)
+        self._pairs, beside = self._finder.find(self._x, self._expected, 2.0 * self._margin)
         self._held = build_constraints(n)
         self._held.filters[start.pinned] = 0.0
         self._held.change[start.pinned] = start.pin_velocities - start.v[start.pinned]
@@ -156,24 +156,19 @@ class DividingPlanes:
     def _add_planes(self, c: PlaneContacts) -> None:
         """The same law for vertices on bodies: they meet the tangent plane of the surface."""
         start, p = self._start, self.parameters
-        i, dt = c.vertices, start.dt
-        body = dt * (c.velocities * c.normals).sum(axis=1)
-        depth = -c.gaps - body  # h - g where they start
-        expected = ((start.x_free - start.x)[i] * c.normals).sum(axis=1) - body
-        ahead = ((start.ahead - start.x)[i] * c.normals).sum(axis=1) - body
-        h = self._clearance[i]
-        pace = 1.0 + p.softness * np.clip(depth / (DEEP * h), 0.0, 1.0)
-        active = depth > pace * expected
-        gap = np.clip(h - depth, h / STIFFEST, h)
-        k = p.stiffness * self._masses[i] / dt**2 * (h / gap) * active
-        slip = tangential(start.v[i] - c.velocities, c.normals)
-        load = dt * k * np.maximum(depth, 0.0)
-        drag = c.friction * load / np.maximum(np.linalg.norm(slip, axis=1), p.creep)
-        nn = c.normals[:, :, None] * c.normals[:, None, :]
-        push = (dt * k * (depth - pace * ahead))[:, None] * c.normals - drag[:, None] * slip
-        np.add.at(self._held.drag, i, (dt**2 * k * pace)[:, None, None] * nn + drag[:, None, None] * (np.eye(3) - nn))
-        np.add.at(self._held.impulses, i, push)
-        self._n_planes = int(active.sum())
+        self._n_planes = push_off(
+            c.vertices,
+            c.normals,
+            c.gaps,
+            c.velocities,
+            c.friction,
+            (start.x, start.x_free, start.ahead, start.v),
+            self._clearance,
+            self._masses,
+            (start.dt, p.stiffness, p.softness, p.creep),
+            self._held.drag,
+            self._held.impulses,
+        )
 
     def constraints(self) -> Constraints:
         return self._held._replace(springs=self._springs)
@@ -227,7 +222,7 @@ class DividingPlanes:
             mark_unsafe(x, goal, part.rows, part.edges, part.normals, part.gaps, flags)
             unsafe.append(flags)
         n = len(self._start.x)
-        is_new, blocked = True, 0
+        is_new, blocked = any(flags.any() for flags in unsafe) or bool((share_inout < 1.0).any()), 0
         settled = [np.zeros(len(part.rows), np.bool_) for part in pairs]
         while is_new:
             is_new = False
@@ -246,7 +241,7 @@ class PairFinder:
     def __init__(self, surroundings: Surroundings) -> None:
         cloth, bodies = surroundings.cloth, surroundings.bodies
         self._n = cloth.n_vertices
-        self._pressed = PRESSED * float(surroundings.clearance.max())
+        self._reach = float(surroundings.clearance.max())
         self._cloth_phase = surroundings.broad(cloth)
         self._body_phase = None if bodies is None else surroundings.broad(bodies)
         self._triangles, self._edges = cloth.triangles, cloth.topology.edges
@@ -271,8 +266,8 @@ class PairFinder:
             vertex_triangle = [on_body, *vertex_triangle, _rows(through, None, self._triangles)]
             edge_edge.append(_rows(cross.edge_edge, self._edges, self._body_edges))
         pairs = (
-            measured(x_t0, np.concatenate(vertex_triangle), False, self._pressed),
-            measured(x_t0, np.concatenate(edge_edge), True, self._pressed),
+            measured(x_t0, x_t1, np.concatenate(vertex_triangle), False, self._reach),
+            measured(x_t0, x_t1, np.concatenate(edge_edge), True, self._reach),
         )
         return pairs, beside
 
@@ -303,28 +298,68 @@ def fill_edge_edge(pairs: Ints, first: Ints, second: Ints, rows_out: Ints) -> No
             rows_out[q, 2 + c] = second[pairs[q, 1], c]
 
 
-def measured(x: Floats, rows: Ints, edges: bool, pressed: float) -> Pairs:
-    """The pairs of `rows` (k, 4) with their closest points at `x`; all that are nearer than `pressed` [m] bear."""
+def measured(x_t0: Floats, x_t1: Floats, rows: Ints, edges: bool, reach: float) -> Pairs:
+    """The pairs of `rows` (k, 4) with their closest points at `x_t0`.
+
+    Those that stay further apart than `reach` [m] along the line between their middles, at `x_t0` and at `x_t1`, are
+    not worth the search: that line is their normal, and the space along it their gap. Neighbours in the mesh, the most
+    of all candidates, are of this kind.
+    """
     k = len(rows)
     pairs = Pairs(rows, edges, np.empty((k, 3)), np.empty(k), np.empty((k, 4)), np.empty(k, np.bool_))
-    update_closest(x, rows, edges, pressed, pairs.normals, pairs.gaps, pairs.weights, pairs.bears)
+    update_closest(x_t0, x_t1, rows, edges, reach, pairs.normals, pairs.gaps, pairs.weights, pairs.bears)
     return pairs
+
+
+@kernel
+def _middle_line(x: Floats, i: int, j: int, k: int, m: int, edges: bool) -> Vector:
+    """From the middle of the second side to that of the first, of any length."""
+    if edges:
+        return (
+            x[i, 0] + x[j, 0] - x[k, 0] - x[m, 0],
+            x[i, 1] + x[j, 1] - x[k, 1] - x[m, 1],
+            x[i, 2] + x[j, 2] - x[k, 2] - x[m, 2],
+        )
+    return (
+        3.0 * x[i, 0] - x[j, 0] - x[k, 0] - x[m, 0],
+        3.0 * x[i, 1] - x[j, 1] - x[k, 1] - x[m, 1],
+        3.0 * x[i, 2] - x[j, 2] - x[k, 2] - x[m, 2],
+    )
+
+
+@kernel
+def _free_space(x: Floats, i: int, j: int, k: int, m: int, edges: bool, nx: float, ny: float, nz: float) -> float:
+    """How far the sides are apart along the normal; negative where they overlap."""
+    low, high = _bounds(
+        _along(x, i, nx, ny, nz), _along(x, j, nx, ny, nz), _along(x, k, nx, ny, nz), _along(x, m, nx, ny, nz), edges
+    )
+    return low - high
 
 
 @kernel(parallel=True)
 def update_closest(
-    x: Floats,
+    x_t0: Floats,
+    x_t1: Floats,
     rows: Ints,
     edges: bool,
-    pressed: float,
+    reach: float,
     normals_out: Floats,
     gaps_out: Floats,
     weights_out: Floats,
     bears_out: Bools,
 ) -> None:
     """Overwrite what `Pairs` says of each row of `rows`."""
+    x, pressed = x_t0, PRESSED * reach
     for q in prange(len(rows)):
         i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
+        nx, ny, nz = _middle_line(x, i, j, k, m, edges)
+        size = math.sqrt(nx * nx + ny * ny + nz * nz)
+        space = _free_space(x, i, j, k, m, edges, nx, ny, nz)
+        if space > reach * size and _free_space(x_t1, i, j, k, m, edges, nx, ny, nz) > reach * size:
+            normals_out[q, 0], normals_out[q, 1], normals_out[q, 2] = nx / size, ny / size, nz / size
+            gaps_out[q] = space / size
+            bears_out[q] = False
+            continue
         if edges:
             w0, w1, w2, w3, rx, ry, rz, kind = closest_edge_edge(x, i, j, k, m)
         else:
@@ -335,6 +370,66 @@ def update_closest(
         gaps_out[q] = distance
         inside = kind == (EDGE_EDGE if edges else NODE_TRIANGLE)
         bears_out[q] = distance > 0.0 and (inside or distance < pressed)
+
+
+@kernel
+def pace_of(depth: float, expected: float, h: float, softness: float) -> float:
+    """T in the law of a contact that is too near by `depth` and thought to part by `expected`, less than that."""
+    pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
+    return min(pace, depth / expected) if expected > 0.0 else pace
+
+
+@kernel
+def push_off(
+    vertices: Ints,
+    normals: Floats,
+    gaps: Floats,
+    velocities: Floats,
+    friction: Floats,
+    motion: tuple[Floats, Floats, Floats, Floats],
+    clearance: Floats,
+    masses: Floats,
+    law: tuple[float, float, float, float],
+    drag_inout: Floats,
+    impulses_inout: Floats,
+) -> int:
+    """Add drag and impulse of every vertex that is, or will be, too near the plane that it meets; return how many.
+
+    `motion` are where each vertex starts, is thought to end, and would end if its velocity stayed, and that velocity.
+    """
+    dt, stiffness, softness, creep = law
+    x, x_free, ahead, v = motion
+    slip = np.empty(3)
+    count = 0
+    for q in range(len(vertices)):
+        i = vertices[q]
+        depth, expected, going = -gaps[q], 0.0, 0.0
+        across = 0.0
+        for c in range(3):
+            n, body = normals[q, c], dt * velocities[q, c]
+            depth -= body * n  # h - g where they start
+            expected += (x_free[i, c] - x[i, c] - body) * n
+            going += (ahead[i, c] - x[i, c] - body) * n
+            slip[c] = v[i, c] - velocities[q, c]
+            across += slip[c] * n
+        h = clearance[i]
+        if depth <= expected:
+            continue
+        pace = pace_of(depth, expected, h, softness)
+        k = stiffness * masses[i] / (dt * dt) * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
+        speed = 0.0
+        for c in range(3):
+            slip[c] -= across * normals[q, c]
+            speed += slip[c] * slip[c]
+        drag = friction[q] * dt * k * max(depth, 0.0) / max(math.sqrt(speed), creep)
+        push = dt * k * (depth - pace * going)
+        for c in range(3):
+            impulses_inout[i, c] += push * normals[q, c] - drag * slip[c]
+            for d in range(3):
+                block = (dt * dt * k * pace - drag) * normals[q, c] * normals[q, d]
+                drag_inout[i, c, d] += block + drag if c == d else block
+        count += 1
+    return count
 
 
 @kernel
@@ -382,9 +477,10 @@ def push_apart(
                 a[c] += w * ahead[i, c]
         nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
         depth = h - gaps[q]
-        pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
-        if depth <= pace * (e[0] * nx + e[1] * ny + e[2] * nz):
+        parting = e[0] * nx + e[1] * ny + e[2] * nz
+        if depth <= parting:
             continue
+        pace = pace_of(depth, parting, h, softness)
         # two edges of a cloth have the friction of the cloth; on a body, the body's where it has its own
         mu = friction[rows[q, 0]] if rows[q, 0] < n else body_friction[rows[q, 0] - n]
         if rows[q, 3] >= n:
@@ -444,22 +540,9 @@ def mark_unsafe(
     for q in prange(len(rows)):
         i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
         nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
-        low, high = _bounds(
-            _along(x, i, nx, ny, nz),
-            _along(x, j, nx, ny, nz),
-            _along(x, k, nx, ny, nz),
-            _along(x, m, nx, ny, nz),
-            edges,
-        )
-        low_end, high_end = _bounds(
-            _along(goal, i, nx, ny, nz),
-            _along(goal, j, nx, ny, nz),
-            _along(goal, k, nx, ny, nz),
-            _along(goal, m, nx, ny, nz),
-            edges,
-        )
-        sep = low - high
-        unsafe_out[q] = gaps[q] <= 0.0 or low_end - high_end < sep - spare_space(sep)
+        sep = _free_space(x, i, j, k, m, edges, nx, ny, nz)
+        left = _free_space(goal, i, j, k, m, edges, nx, ny, nz)
+        unsafe_out[q] = gaps[q] <= 0.0 or left < sep - spare_space(sep)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Strain of edges: length over length at rest, minus 1."""
+"""Lengths of edges, and whether they are strained too far."""
 
 from __future__ import annotations
 
