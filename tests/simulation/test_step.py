@@ -79,7 +79,9 @@ def test_a_plate_that_moves_takes_cloth_along(speed):
         assert step_and_count_crossings(simulation) == 0
     pushed = np.abs(local(simulation)[:, 2]) < 0.015
     assert pushed.any()
-    np.testing.assert_allclose(simulation.state.velocities[pushed, 2], speed, rtol=0.2)
+    up = simulation.state.velocities[pushed, 2]
+    assert np.median(up) == pytest.approx(speed, rel=0.02)
+    assert up.min() > 0.5 * speed, "some have just come near"
 
 
 @pytest.mark.parametrize("degrees", [600.0, 6000.0])

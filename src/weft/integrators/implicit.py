@@ -37,6 +37,7 @@ from weft.linear.filtered import FilteredSystem
 from weft.linear.springs import spring_impulses
 from weft.parameters import Parameters, quantity
 
+SLOW = 0.1  # share of the root mean square speed that may be missing
 PROMISED = 0.1  # share of the decrease that the first slope promises
 HALVINGS = 8
 
@@ -121,10 +122,16 @@ class ImplicitStep:
         scaled = c._replace(springs=c.springs._replace(blocks=c.springs.blocks / scale))
         self._matrix.add_drag(c.drag / scale)
         dv, residual = self._matrix.solve(
-            right, scaled, self._dv, self._p.tolerance, self._p.error, self._p.max_iterations
+            right, scaled, self._dv, self._p.tolerance, self._error(), self._p.max_iterations
         )
         self.iterations = self._matrix.iterations
         return dv, scale * residual
+
+    def _error(self) -> float:
+        """The velocity [m/s] that may be missing: less where the cloth is slow, or errors would keep it awake."""
+        v, masses = self._start.v, self._system.masses
+        speed = np.sqrt(masses @ np.einsum("ij,ij->i", v, v) / masses.sum())
+        return float(np.clip(SLOW * speed, SLOW * self._p.error, self._p.error))
 
     def _solve_newton(self, c: Constraints) -> tuple[Floats, Floats]:
         p, scale = self._p, self._scheme.scale

@@ -83,7 +83,9 @@ def _multiply_row(typing_context: Any, blocks: Any, columns: Any, first: Any, la
     return types.void(blocks, columns, types.int64, types.int64, x, types.int64, y), codegen
 
 
-def _add_multiples(typing_context: Any, factors: Any, columns: Any, first: Any, last: Any, x: Any, i: Any, y: Any) -> Any:
+def _add_multiples(
+    typing_context: Any, factors: Any, columns: Any, first: Any, last: Any, x: Any, i: Any, y: Any
+) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
         vector = ir.VectorType(element, WIDTH)

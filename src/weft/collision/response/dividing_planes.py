@@ -3,11 +3,12 @@
 Contact. Two features of the cloth, or one of the cloth and one of a body, whose gap g is or would be below the contact
 distance h push each other apart by the impulse
 
-    j = dt k (h - g - T u),    k = K m / dt^2 min(10, max(1, h / g)),
+    j = dt k (max(h - g, T e) - T u),    k = K m / (1/120 s)^2 min(1000, max(1, h / g)),
 
 u being how far they part in this step (negative: approach), m the mass of a vertex. T is 1 where they start apart and
 grows to 1 + `softness` where g is 0.9 h or less: what was pressed together comes apart over a few steps and does not
-bounce. It is never so large that a pair that parts by itself is held back. Friction
+bounce. e is how far they are expected to part by inertia and gravity alone: a pair that does so is not held back, nor
+pushed, but elastic forces shall not press it together. Friction
 is a drag against slip (see `contact_filter`) under the load k (h - g). Of all pairs that are near, those bear whose
 closest points lie inside the triangle, or inside both edges; the others repeat these, and bear only where pressed hard.
 
@@ -59,6 +60,7 @@ DONE = 0.999  # of its path: a vertex that got this far is not tried again
 DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
 PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
 STIFFEST = 1000.0  # times the stiffness of a contact, however small its gap
+USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 MARGIN = 0.75  # of the contact distance around the path of a vertex
 
 
@@ -66,7 +68,7 @@ class DividingPlanesParameters(Parameters):
     """How contacts push, how friction behaves near rest, and how hard held-back vertices are tried again."""
 
     stiffness: float = quantity(
-        "stiffness of a contact, in inertias of a vertex in one step", default=500.0, unit="1", gt=0, le=1e6
+        "stiffness of a contact, in inertias of a vertex in a step of 1/120 s", default=500.0, unit="1", gt=0, le=1e6
     )
     softness: float = quantity("steps in which what was pressed together comes apart", default=5.0, ge=0, le=1000)
     creep: float = quantity("slip speed below which friction is viscous", default=5e-4, unit="m/s", gt=0, le=1)
@@ -143,7 +145,7 @@ class DividingPlanes:
                 self._friction,
                 self._body_friction,
                 self._masses,
-                (start.dt, p.stiffness, p.softness, p.creep),
+                (start.dt, p.stiffness / USUAL_STEP**2, p.softness, p.creep),
                 n,
                 count,
                 vertices,
@@ -165,7 +167,7 @@ class DividingPlanes:
             (start.x, start.x_free, start.ahead, start.v),
             self._clearance,
             self._masses,
-            (start.dt, p.stiffness, p.softness, p.creep),
+            (start.dt, p.stiffness / USUAL_STEP**2, p.softness, p.creep),
             self._held.drag,
             self._held.impulses,
         )
@@ -373,13 +375,6 @@ def update_closest(
 
 
 @kernel
-def pace_of(depth: float, expected: float, h: float, softness: float) -> float:
-    """T in the law of a contact that is too near by `depth` and thought to part by `expected`, less than that."""
-    pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
-    return min(pace, depth / expected) if expected > 0.0 else pace
-
-
-@kernel
 def push_off(
     vertices: Ints,
     normals: Floats,
@@ -415,14 +410,14 @@ def push_off(
         h = clearance[i]
         if depth <= expected:
             continue
-        pace = pace_of(depth, expected, h, softness)
-        k = stiffness * masses[i] / (dt * dt) * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
+        pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
+        k = stiffness * masses[i] * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
         speed = 0.0
         for c in range(3):
             slip[c] -= across * normals[q, c]
             speed += slip[c] * slip[c]
         drag = friction[q] * dt * k * max(depth, 0.0) / max(math.sqrt(speed), creep)
-        push = dt * k * (depth - pace * going)
+        push = dt * k * (max(depth, pace * expected) - pace * going)
         for c in range(3):
             impulses_inout[i, c] += push * normals[q, c] - drag * slip[c]
             for d in range(3):
@@ -480,18 +475,18 @@ def push_apart(
         parting = e[0] * nx + e[1] * ny + e[2] * nz
         if depth <= parting:
             continue
-        pace = pace_of(depth, parting, h, softness)
+        pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
         # two edges of a cloth have the friction of the cloth; on a body, the body's where it has its own
         mu = friction[rows[q, 0]] if rows[q, 0] < n else body_friction[rows[q, 0] - n]
         if rows[q, 3] >= n:
             mu = body_friction[rows[q, 3] - n]
         if mu < 0.0:
             mu = friction[rows[q, 0] if rows[q, 0] < n else rows[q, 3]]
-        k = stiffness * mass / (dt * dt) * min(STIFFEST, max(1.0, h / gaps[q]))
+        k = stiffness * mass * min(STIFFEST, max(1.0, h / gaps[q]))
         across = v[0] * nx + v[1] * ny + v[2] * nz
         speed = math.sqrt(max(0.0, v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - across * across))
         drag = mu * dt * k * max(depth, 0.0) / max(speed, creep)
-        push = dt * k * (depth - pace * (a[0] * nx + a[1] * ny + a[2] * nz)) + drag * across
+        push = dt * k * (max(depth, pace * parting) - pace * (a[0] * nx + a[1] * ny + a[2] * nz)) + drag * across
         for c in range(3):
             u[c] = push * normals[q, c] - drag * v[c]
             for d in range(3):
