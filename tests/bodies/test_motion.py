@@ -7,9 +7,7 @@ import pytest
 from pydantic import ValidationError
 from scipy.spatial.transform import Rotation
 
-from weft.bodies import Body
 from weft.bodies.motion import Motion, Pose, pose_at, scale_at
-from weft.bodies.shapes import Plane
 
 START = Pose(Rotation.from_rotvec([0.0, 0.0, np.pi / 2]).as_matrix(), np.array([1.0, 2.0, 3.0]))
 STILL = Pose(np.eye(3), np.zeros(3))

@@ -15,7 +15,7 @@ from weft.bodies.shapes import Plane
 from weft.collision.broad import join_meshes
 from weft.collision.response import StepStart, Surroundings
 from weft.errors import WeftError
-from weft.geometry.contacts import PlaneContacts, join_contacts
+from weft.geometry.contacts import PlaneContacts
 from weft.geometry.edges import edge_lengths, overstretched
 from weft.geometry.mesh import Mesh
 from weft.integrators import Start, check_fit
