@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from weft.arrays import Floats, Ints
 from weft.bodies.motion import Motion, Pose, pose_at
 from weft.bodies.shapes import Box, Capsule, Cylinder, Plane, Shape, Sphere
@@ -32,6 +34,12 @@ class Body:
 
     def pose(self, time: float) -> Pose:
         return pose_at(self.motion, time, self.start)
+
+    def moved(self, t0: float, t1: float) -> Floats:
+        """(3, 4): its rigid motion from t0 to t1, x becoming [:, :3] @ x + [:, 3]."""
+        a, b = self.pose(t0), self.pose(t1)
+        turn = b.rotation @ a.rotation.T
+        return np.column_stack([turn, b.position - turn @ a.position])
 
     def distances(self, points: Floats, time: float) -> tuple[Floats, Floats]:
         """Signed distances (n,) [m], negative inside, and outward normals (n, 3), in the world at `time`."""
