@@ -120,3 +120,18 @@ def test_a_draped_cloth_comes_to_rest():
     simulation = run(table(21), 4.0)
     v, masses = simulation.state.velocities, simulation.world.masses
     assert 0.5 * masses @ (v**2).sum(axis=1) / masses.sum() < 1e-4
+
+
+def test_pins_yield_where_they_would_force_cloth_through_cloth():
+    """A sheet is dragged down by its pinned edge on another one that is held all over: the pins stop and say so."""
+    down = {"keyframes": [{"time": 0.0}, {"time": 0.2, "move": [0.0, 0.0, -0.4]}, {"time": 0.4}]}
+    upper = sheet(7, 0.1, pins=[{"where": "left", "motion": down}])
+    lower = sheet(7, 0.0, pins=[{"where": side} for side in ("left", "right", "top", "bottom")])
+    simulation = run({"cloth": [upper, lower], "collider": []}, 0.2)
+    lag = simulation.pin_lag()
+    assert lag > 0.1
+    assert simulation.frame(12).certificate.pin_lag == pytest.approx(lag, rel=1e-2)
+    for _ in range(36):
+        simulation.step()
+        assert crossings(simulation) == 0
+    assert simulation.pin_lag() < 1e-6, "they are back where they belong"

@@ -32,6 +32,9 @@ class Certificate:
     """mean size of the strain of the edges"""
     over_limit: float
     """share of springs beyond the strain limit at the end of the last step"""
+    pin_lag: float
+    """largest distance of a pinned vertex from where its keyframes want it [m]: pins yield where they would force an
+    intersection"""
     energy: float
     """kinetic, elastic and gravitational [J]"""
     seconds: dict[str, float]
@@ -66,6 +69,7 @@ def certify(simulation: Simulation, seconds: dict[str, float]) -> Certificate:
         max_stretch=round(float(stretch.max()), 6),
         mean_stretch=round(float(np.abs(stretch).mean()), 6),
         over_limit=round(simulation.over_limit, 6),
+        pin_lag=float(f"{simulation.pin_lag():.3g}"),
         energy=float(f"{energy:.9g}"),
         seconds={stage: round(spent, 6) for stage, spent in seconds.items()},
     )

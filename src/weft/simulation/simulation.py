@@ -293,6 +293,13 @@ class Simulation:
             if pushed == 0:
                 break
 
+    def pin_lag(self) -> float:
+        """The largest distance [m] of a pinned vertex from where it belongs."""
+        targets = [group.positions(self.time) for group in self.world.pins]
+        if not targets:
+            return 0.0
+        return float(np.linalg.norm(self.state.positions[self.pinned] - np.concatenate(targets), axis=1).max())
+
     def energy(self) -> float:
         """Kinetic, elastic and gravitational energy [J]."""
         return self.system.energy(self.state.positions, self.state.velocities)
