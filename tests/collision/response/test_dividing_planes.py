@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
 
-from weft.collision.broad.boxes import corners
+from weft.collision.broad.boxes import build_boxes, corners, refit_vertex_boxes
 from weft.collision.certificate import self_intersections
-from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters
+from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters, leaves_boxes
 from weft.geometry.mesh import Mesh
 
 
@@ -56,23 +56,37 @@ def test_what_moves_together_is_not_held_back(rng):
     assert response.held_back == 0
 
 
-def test_no_vertex_leaves_the_box_in_which_its_pairs_were_looked_for(rng):
-    cloth = soup(rng, 6, 0.6)
-    x = cloth.positions
-    _, end = finished(cloth, x + 0.5, guess=x + np.array([0.0, 0.0, 0.1]), rounds=1)
-    assert (end - x)[:, :2].max() < 0.01
-    assert (end - x)[:, 2].max() < 0.11
+@pytest.mark.parametrize("fall", [[0.0, 0.0, 0.0], [0.0, 0.0, -0.4]])
+def test_a_pair_that_was_not_expected_to_meet_is_found(fall):
+    """Two triangles far apart, and one goes through the other though both were to fall side by side."""
+    small = np.array([[-0.1, -0.1, 0.0], [0.1, -0.1, 0.0], [0.0, 0.1, 0.0]])
+    x = np.concatenate([small, 10.0 * small - [0.0, 0.0, 1.0]])
+    cloth = Mesh(x, np.arange(6, dtype=np.int32).reshape(-1, 3))
+    goal = x + fall
+    goal[:3, 2] -= 2.0
+    assert n_meetings(x, goal, cloth.triangles) > 0
+    _, end = finished(cloth, goal, guess=x + fall, rounds=1)
+    assert n_meetings(x, end, cloth.triangles) == 0
+    np.testing.assert_array_equal(finished(cloth, x + fall)[1], x + fall)
 
 
-def test_boxes_of_the_broad_phase_hold_what_vertices_may_do(rng):
-    """Cloth is pushed in all directions from where it is expected: no vertex leaves the box that found its pairs."""
-    cloth = soup(rng, 6, 0.6)
-    x = cloth.positions
-    response, end = finished(cloth, x + rng.normal(size=x.shape), guess=x, rounds=1)
-    lower, upper = corners(response._finder._cloth_phase._vertex_boxes)
-    assert (np.abs(end - x).max(axis=0) > 0.005).all(), "the boxes leave room"
-    assert (lower[:-1] <= end).all()
-    assert (end <= upper[:-1]).all()
+@pytest.mark.parametrize("drift", [[0.0, 0.0, 0.0], [0.0, 0.0, -0.5]])
+def test_boxes_of_the_broad_phase_hold_what_is_let_through(rng, drift):
+    """Vertices are pushed in all directions from where they are expected, just so far that none leaves its boxes."""
+    x = rng.uniform(-1.0, 1.0, size=(200, 3))
+    expected = x + drift + rng.normal(size=x.shape) * 0.01
+    margin = 0.02
+    for moved in (np.zeros(3), np.array(drift)):
+        boxes = build_boxes(len(x))
+        refit_vertex_boxes(x, expected - moved, 2.0 * margin, len(x), boxes)
+        lower, upper = corners(boxes)
+        for _ in range(200):
+            i = rng.integers(len(x))
+            goal = expected.copy()
+            goal[i] += rng.normal(size=3) * 0.02
+            if not leaves_boxes(x, expected, goal, np.array(drift), margin, len(x)):
+                assert (lower[i] <= goal[i] - moved).all()
+                assert (goal[i] - moved <= upper[i]).all()
 
 
 def test_a_body_that_moves_into_cloth_asks_for_a_shorter_step(rng):

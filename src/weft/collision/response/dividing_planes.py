@@ -21,9 +21,12 @@ that it stays in its own share. A vertex goes the least share of its path over i
 that was then held back are looked at again, with where it really ends, until all agree. What was held back is tried
 again from the new positions, which have new planes.
 
-Pairs are found once for both: a box around each vertex's path and a margin. A vertex may not leave its box, so that
-pairs whose boxes are apart need no test. The vertices of bodies go where they are told. Where the cloth cannot make
-way for them in this step, `finish` says so, and the simulation takes a shorter step.
+Pairs are found once for both, in a box around the path that inertia and gravity would take each vertex and a margin.
+Boxes of cloth that falls are long, so its own pairs are looked for in a frame that falls with it. Where all vertices
+end in their boxes and all pairs have free space left, all may go all the way. Where not, pairs are looked for again,
+along the paths to x* and in the world, in which a vertex that is held back does not move. The vertices of bodies go
+where they are told. Where the cloth cannot make way for them in this step, `finish` says so, and the simulation takes a
+shorter step.
 
 Why rounding does no harm: `sep` is computed from the vertices themselves, so the argument needs no exact closest
 points and no exact normal, and a part of it (`RESERVE`, and at least `CLOSEST`) is never given away. That part is four
@@ -36,7 +39,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from weft.arrays import Bools, Floats, Ints
 from weft.collision.narrow.proximity import (
@@ -113,7 +115,10 @@ class DividingPlanes:
         self._expected = np.concatenate([start.x_free, start.bodies_t1])
         self._is_pinned = np.zeros(n, bool)
         self._is_pinned[start.pinned] = True
-        self._pairs, beside = self._finder.find(self._x, self._expected, 2.0 * self._margin)
+        self._drift = (start.x_free - start.x).mean(axis=0)
+        if np.abs(self._drift).max() < self._margin:
+            self._drift = np.zeros(3)
+        self._pairs, beside = self._finder.find(self._x, self._expected, 2.0 * self._margin, self._drift)
         self._held = build_constraints(n)
         self._held.filters[start.pinned] = 0.0
         self._held.change[start.pinned] = start.pin_velocities - start.v[start.pinned]
@@ -190,22 +195,10 @@ class DividingPlanes:
         short = least - self._left(c, goal)
         goal[c.vertices] += np.maximum(short, 0.0)[:, None] * c.normals
         goal = np.concatenate([goal, self._start.bodies_t1])
-        share = np.ones(len(goal))
-        bound_boxes(self._x, self._expected, goal, self._margin, n, share)
-        moves = self._left(c, goal[:n]) < least
-        k = c.vertices[moves]
-        share[k] = 0.0  # between two bodies: it stays, or the step is too long
-        x, pairs = self._x, self._pairs
-        for attempt in range(self.parameters.rounds):
-            if not self._limit(x, goal, pairs, share):
-                return None
-            x = np.where(share[:, None] == 1.0, goal, x + share[:, None] * (goal - x))
-            self.held_back = int((share[:n] < DONE).sum())
-            if self.held_back == 0 or attempt + 1 == self.parameters.rounds:
-                break
-            pairs, _ = self._finder.find(x, goal, 2.0 * CLOSEST)
-            share = np.ones(len(goal))
-            share[k] = 0.0
+        squeezed = c.vertices[self._left(c, goal[:n]) < least]  # between two bodies: they stay, or the step is too long
+        x = goal if len(squeezed) == 0 and self._is_clear(goal) else self._move(goal, squeezed)
+        if x is None:
+            return None
         moved = np.ascontiguousarray(x[:n])
         if bool((self._left(c, moved) < np.minimum(least, 0.5 * start)).any()):
             return None
@@ -216,13 +209,37 @@ class DividingPlanes:
         along: Floats = ((x - self._start.x)[c.vertices] * c.normals).sum(axis=1)
         return c.gaps + self._clearance[c.vertices] + along
 
+    def _is_clear(self, goal: Floats) -> bool:
+        """Whether all can go all the way: then the pairs that were looked for at the start are all there are."""
+        self.held_back = 0
+        if leaves_boxes(self._x, self._expected, goal, self._drift, self._margin, len(self._start.x)):
+            return False
+        return not any(flags.any() for flags in self._unsafe(self._x, goal, self._pairs))
+
+    def _move(self, goal: Floats, squeezed: Ints) -> Floats | None:
+        """As far towards `goal` as is safe, in rounds; None where the cloth cannot make way for a body."""
+        n, x = len(self._start.x), self._x
+        for _ in range(self.parameters.rounds):
+            pairs, _ = self._finder.find(x, goal, 2.0 * CLOSEST)
+            share = np.ones(len(goal))
+            share[squeezed] = 0.0
+            if not self._limit(x, goal, pairs, share):
+                return None
+            x = np.where(share[:, None] == 1.0, goal, x + share[:, None] * (goal - x))
+            self.held_back = int((share[:n] < DONE).sum())
+            if self.held_back == 0:
+                break
+        return x
+
+    def _unsafe(self, x: Floats, goal: Floats, pairs: tuple[Pairs, Pairs]) -> list[Bools]:
+        flags = [np.empty(len(part.rows), np.bool_) for part in pairs]
+        for part, out in zip(pairs, flags, strict=True):
+            mark_unsafe(x, goal, part.rows, part.edges, part.normals, part.gaps, out)
+        return flags
+
     def _limit(self, x: Floats, goal: Floats, pairs: tuple[Pairs, Pairs], share_inout: Floats) -> bool:
         """Lower shares until all pairs agree; False where the cloth cannot make way for a body."""
-        unsafe = []
-        for part in pairs:
-            flags = np.empty(len(part.rows), np.bool_)
-            mark_unsafe(x, goal, part.rows, part.edges, part.normals, part.gaps, flags)
-            unsafe.append(flags)
+        unsafe = self._unsafe(x, goal, pairs)
         n = len(self._start.x)
         is_new, blocked = any(flags.any() for flags in unsafe) or bool((share_inout < 1.0).any()), 0
         settled = [np.zeros(len(part.rows), np.bool_) for part in pairs]
@@ -251,15 +268,23 @@ class PairFinder:
             self._body_triangles = bodies.triangles + np.int32(self._n)
             self._body_edges = bodies.topology.edges + np.int32(self._n)
 
-    def find(self, x_t0: Floats, x_t1: Floats, margin: float) -> tuple[tuple[Pairs, Pairs], int]:
-        """Vertex-triangle and edge-edge pairs; the first of the former, so many, are a cloth vertex on a body."""
+    def find(
+        self, x_t0: Floats, x_t1: Floats, margin: float, drift: Floats | None = None
+    ) -> tuple[tuple[Pairs, Pairs], int]:
+        """Vertex-triangle and edge-edge pairs; the first of the former, so many, are a cloth vertex on a body.
+
+        The cloth's own are looked for in a frame that moves by `drift` (3,) [m] in the step.
+        """
         n = self._n
-        self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
+        is_drifting = drift is not None and bool(drift.any())
+        self._cloth_phase.refit(x_t0[:n], x_t1[:n] - drift if is_drifting else x_t1[:n], margin)
         own = self._cloth_phase.candidates()
         vertex_triangle = [_rows(own.vertex_triangle, None, self._triangles)]
         edge_edge = [_rows(own.edge_edge, self._edges, self._edges)]
         beside = 0
         if self._body_phase is not None:
+            if is_drifting:
+                self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
             self._body_phase.refit(x_t0[n:], x_t1[n:], margin)
             cross = self._cloth_phase.candidates_with(self._body_phase)
             on_body = _rows(cross.vertex_triangle, None, self._body_triangles)
@@ -611,15 +636,13 @@ def hold_back(
 
 
 @kernel
-def bound_boxes(
-    x: Floats, expected: Floats, goal: Floats, margin: float, n: int, share_inout: npt.NDArray[np.float64]
-) -> None:
-    """Lower the shares of the first `n` vertices that would leave the box in which their pairs were looked for."""
+def leaves_boxes(x: Floats, expected: Floats, goal: Floats, drift: Floats, margin: float, n: int) -> bool:
+    """Whether one of the first `n` vertices ends outside a box in which its pairs were looked for."""
     for i in range(n):
         for c in range(3):
-            low = min(x[i, c], expected[i, c]) - margin
-            high = max(x[i, c], expected[i, c]) + margin
-            if goal[i, c] < low:
-                share_inout[i] = min(share_inout[i], DONE * (low - x[i, c]) / (goal[i, c] - x[i, c]))
-            elif goal[i, c] > high:
-                share_inout[i] = min(share_inout[i], DONE * (high - x[i, c]) / (goal[i, c] - x[i, c]))
+            low = high = x[i, c]
+            for end in (expected[i, c], expected[i, c] - drift[c]):
+                place = goal[i, c] - expected[i, c] + end
+                if place < min(low, end) - margin or place > max(high, end) + margin:
+                    return True
+    return False
