@@ -56,7 +56,7 @@ FILES = [
     Case(
         "folder as a scene",
         ["run", "d"],
-        "d: is a folder; give a scene file (.toml) or a name: curtain, flag, ground, tablecloth",
+        "d: is a folder; give a scene file (.toml) or a name: banner, curtain, flag, gather, ground, sphere, tablecloth",
         {"d": None},
     ),
     scene("empty file", "", "cloth: missing; add [[cloth]]"),

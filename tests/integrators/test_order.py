@@ -19,6 +19,7 @@ CASES = {
     "bdf2-newton": (2, {**EXACT, "solver": "newton", "newton_tolerance": 1e-12}),
     "gauss_seidel": (1, {"tolerance": 1e-13, "max_sweeps": 5000}),
     "runge_kutta": (4, {}),
+    "central": (2, {**EXACT, "error": 1e-12}),
 }
 
 

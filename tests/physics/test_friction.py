@@ -30,7 +30,16 @@ class Slope:
     """A small cloth that lies flat on a slope of `degrees`, let go with `speed` [m/s] down the slope."""
 
     def __init__(
-        self, degrees, friction=MU, *, speed=0.0, body="plane", response="contact_filter", fps=120, fabric="cotton"
+        self,
+        degrees,
+        friction=MU,
+        *,
+        speed=0.0,
+        body="plane",
+        response="contact_filter",
+        fps=120,
+        fabric="cotton",
+        method=None,
     ):
         a = np.deg2rad(degrees)
         normal, self.down = np.array([np.sin(a), 0, np.cos(a)]), np.array([np.cos(a), 0, -np.sin(a)])
@@ -39,7 +48,7 @@ class Slope:
             collider = {"box": {"size": [20, 3, 1], "center": list(-0.5 * normal)}, "turn": [0, degrees, 0]}
         grid = {"size": [0.2, 0.2], "vertices": [4, 4], "center": list(CLEARANCE * normal), "turn": [0, degrees, 0]}
         cloth = {"grid": grid, "contact_distance": CLEARANCE, "velocity": list(speed * self.down), "fabric": fabric}
-        scene = {"name": "slope", "fps": fps, "steps_per_frame": 1, "method": {"response": response}}
+        scene = {"name": "slope", "fps": fps, "steps_per_frame": 1, "method": method or {"response": response}}
         scene |= {"cloth": [cloth], "collider": [{**collider, "friction": friction}], "wind": {"density": 0.0}}
         self.simulation = Simulation(Scene.model_validate(scene))
         self.start = self.position

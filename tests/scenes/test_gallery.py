@@ -14,6 +14,9 @@ SMALL = {
     "ground": ["cloth.0.grid.vertices=[15, 15]"],
     "flag": ["cloth.0.grid.vertices=[16, 11]"],
     "curtain": ["cloth.0.grid.vertices=[21, 11]"],
+    "banner": ["cloth.0.grid.vertices=[11, 11]"],
+    "gather": ["cloth.0.grid.vertices=[15, 15]"],
+    "sphere": ["cloth.0.grid.vertices=[15, 15]"],
 }
 
 
@@ -63,6 +66,16 @@ def test_provots_method_runs_as_it_is(scene):
     loaded = weft.load_scene(scene, ['method="provot1995"'])
     simulation = Simulation(loaded)
     for _ in range(10):
+        simulation.step()
+    assert np.isfinite(simulation.state.positions).all()
+    assert simulation.stretch().max() < 0.1
+
+
+@pytest.mark.parametrize("scene", SMALL)
+@pytest.mark.parametrize("method", ["silva", "silva_completed"])
+def test_da_silvas_methods_run_as_they_are(scene, method):
+    simulation = Simulation(weft.load_scene(scene, [f"method={method}"]))
+    for _ in range(5):
         simulation.step()
     assert np.isfinite(simulation.state.positions).all()
     assert simulation.stretch().max() < 0.1

@@ -45,6 +45,22 @@ def test_provot_does_not_conserve_momentum_of_unequal_masses():
     assert abs(np.array([1.0, 3.0]) @ v[:, 0]) > 1.0
 
 
+@pytest.mark.parametrize("sweep", ["gauss_seidel", "jacobi"])
+def test_the_rate_of_strain_is_limited_per_step(sweep):
+    """Springs of 1 m, at most 10 % and 5 % a step: one that wants to grow, to shrink, and one far beyond its limit."""
+    springs = Springs(np.array([[0, 1], [2, 3], [4, 5]], np.int32), np.ones(3))
+    parameters = VelocityLimitParameters(rate=0.05, sweep=sweep, max_sweeps=100)
+    start, wanted = np.zeros((6, 3)), np.zeros((6, 3))
+    start[1::2, 0], wanted[1::2, 0] = [1.0, 1.08, 1.5], [1.2, 0.5, 1.1]
+    x, v = wanted.copy(), np.zeros((6, 3))
+    VelocityLimit(springs, parameters).apply(np.ones(6), NONE, 0.1, x, v, start)
+    np.testing.assert_allclose(np.diff(x[:, 0])[::2], [1.05, 1.08 * 0.95, 1.5 * 0.95], rtol=2e-4)
+    np.testing.assert_allclose(v, (x - wanted) / 0.1, atol=1e-12)
+    without = wanted.copy()
+    VelocityLimit(springs, VelocityLimitParameters(sweep=sweep)).apply(np.ones(6), NONE, 0.1, without, v, start)
+    np.testing.assert_allclose(np.diff(without[:, 0])[::2], [1.1, 0.9, 1.1], rtol=2e-4)
+
+
 def hang(strain, integrator="implicit_euler"):
     """A soft cloth held at two corners; returns the shares of springs beyond 10 % and the last frame."""
     fabric = {"density": 0.3, "stretch_warp": 10.0, "stretch_weft": 10.0, "shear": 1.0, "bending_warp": 1e-6,

@@ -51,6 +51,12 @@ class Body:
         a, b = self.pose(t0), self.pose(t1)
         return np.array_equal(a.position, b.position) and np.array_equal(a.rotation, b.rotation)
 
+    def moved(self, t0: float, t1: float) -> Floats:
+        """(3, 4): its rigid motion from t0 to t1, x becoming [:, :3] @ x + [:, 3]."""
+        a, b = self.pose(t0), self.pose(t1)
+        turn = b.rotation @ a.rotation.T
+        return np.column_stack([turn, b.position - turn @ a.position])
+
     def distances(self, points: Floats, time: float) -> tuple[Floats, Floats]:
         """Signed distances (n,) [m], negative inside, and outward normals (n, 3), in the world at `time`."""
         pose = self.pose(time)

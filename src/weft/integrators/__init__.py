@@ -96,6 +96,7 @@ INTEGRATORS = Family(
         "bdf2": "Bdf2",
         "gauss_seidel": "GaussSeidel",
         "runge_kutta": "RungeKutta",
+        "central": "Central",
     },
 )
 

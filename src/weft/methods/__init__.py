@@ -82,6 +82,13 @@ _LIU: dict[str, Any] = {
     "steps_per_frame": 10,
 }
 
+# Springs soft enough for explicit steps of 0.28 ms at 20 mm an edge.
+_SILVA: dict[str, Any] = {
+    "model": {"name": "mass_spring", "structural": 0.02, "damping": 0.02},
+    "broad": "aabb_tree",
+    "steps_per_frame": 60,
+}
+
 # Parameters of a part are checked by its class, which imports numba: a test checks these, not every start of weft.
 _unchecked = Method.model_construct
 
@@ -121,6 +128,19 @@ METHODS = {
         broad="all_pairs",
         response="vertex_fixing",
         **_LIU,
+    ),
+    "silva": _unchecked(
+        description="da Silva's cloth as published: soft springs, box trees, impulses in two stages; cloth may cross",
+        integrator="symplectic_euler",
+        response="impulses",
+        **_SILVA,
+    ),
+    "silva_completed": _unchecked(
+        description="da Silva's cloth, its future work done (Bridson et al. 2002): friction, impact zones, no crossing",
+        integrator="central",
+        response="impact_zones",
+        strain={"name": "velocity_limit", "rate": 0.1},
+        **_SILVA,
     ),
 }
 

@@ -110,7 +110,11 @@ class Simulation:
         broad = partial(classes["broad"], parameters=parameters["broad"])
         rough = [-1.0 if body.friction is None else body.friction for body in self._solid]
         body_friction = np.repeat(rough, [mesh.n_vertices for mesh in meshes])
-        surroundings = Surroundings(cloth, bodies, self.clearance, self.friction, body_friction, world.masses, broad)
+        of = [k for k, body in enumerate(world.bodies) if not isinstance(body.shape, Plane)]
+        body_of = np.repeat(np.array(of, np.int32), [mesh.n_vertices for mesh in meshes])
+        surroundings = Surroundings(
+            cloth, bodies, self.clearance, self.friction, body_friction, world.masses, broad, body_of
+        )
         self.response = classes["response"](surroundings, parameters["response"])
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)
@@ -194,13 +198,17 @@ class Simulation:
             bodies_t0=bodies[0],
             bodies_t1=bodies[1],
             dt=dt,
+            touching=lambda x_t1, distance: find_contacts(
+                self.world.bodies, x, x_t1, distance, self.friction, time, time + dt
+            ),
+            body_moves=np.array([body.moved(time, time + dt) for body in self.world.bodies]).reshape(-1, 3, 4),
         )
         for attempt in range(MAX_ROUNDS):
             with self.clock("contacts"):
                 self.response.begin(start._replace(contacts=self._contacts(start.x, start.x_free, time, dt)))
             goal, impulses = self._solve(x, v, start.x, time, dt)
             moved = self._moved(state, start.x, goal, impulses, time, dt)
-            if moved is None or not self.response.is_safe:
+            if moved is None or not self.response.uses_springs:
                 return moved
             end = moved.positions
             strain = _strain(end, self.topology.edges, self.rest_lengths)
@@ -219,7 +227,7 @@ class Simulation:
             with self.clock("solve"):
                 dv, impulses = self.integrator.solve(self.response.constraints())
             goal = x + dt * (v + dv)
-            if self.response.is_safe:
+            if self.response.meets_bodies:
                 break
             with self.clock("contacts"):
                 if not self.response.update(self._contacts(at, goal, time, dt), dv, impulses):
@@ -242,16 +250,19 @@ class Simulation:
         v_end, memory = self.integrator.end()
         v_new = v_end.copy()
         with self.clock("strain"):
-            report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new)
+            report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new, x)
             self.over_limit = report.over_after
         with self.clock("motion"):
-            if not self.response.is_safe:
+            if not self.response.meets_bodies:
                 self._push_out(x, goal, v_new, time, dt)
             x_new = self.response.finish(goal, self._contacts(at, goal, time, dt))
             if x_new is None:
                 return None
             held = (x_new != goal).any(axis=1)
             v_new[held] = (x_new[held] - x[held]) / dt
+            final_velocity = getattr(self.integrator, "final_velocity", None)
+            if final_velocity is not None and (v_new != v_end).any():
+                v_new = final_velocity(x_new)
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
         return State(x_new, v_new, impulses, memory + (v_new - v_end), state.step)
 

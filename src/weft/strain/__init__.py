@@ -55,8 +55,19 @@ class StrainLimit(Protocol):
 
     def __init__(self, springs: Springs, parameters: Any = None) -> None: ...
 
-    def apply(self, masses: Floats, pinned: Ints, dt: float, x_inout: Floats, v_inout: Floats) -> StrainReport:
-        """Correct positions (n, 3) and velocities (n, 3) at the end of a step; `pinned` vertices stay."""
+    def apply(
+        self,
+        masses: Floats,
+        pinned: Ints,
+        dt: float,
+        x_inout: Floats,
+        v_inout: Floats,
+        x_t0: Floats | None = None,
+    ) -> StrainReport:
+        """Correct positions (n, 3) and velocities (n, 3) at the end of a step; `pinned` vertices stay.
+
+        `x_t0` (n, 3) are the positions at its start, for limits of the rate of strain.
+        """
 
 
 STRAIN_LIMITS = Family(

@@ -19,6 +19,14 @@ class NoLimit:
         self.parameters = parameters or NoLimitParameters()
         self.springs = springs
 
-    def apply(self, masses: Floats, pinned: Ints, dt: float, x_inout: Floats, v_inout: Floats) -> StrainReport:
+    def apply(
+        self,
+        masses: Floats,
+        pinned: Ints,
+        dt: float,
+        x_inout: Floats,
+        v_inout: Floats,
+        x_t0: Floats | None = None,
+    ) -> StrainReport:
         over = share_over(x_inout, self.springs, self.parameters.limit, compression=False)
         return StrainReport(over, over, 0)

@@ -26,13 +26,21 @@ class SweptLimit:
         self._longest = springs.lengths * (1.0 + p.limit)
         self._shortest = springs.lengths * max(0.0, 1.0 - p.limit) if p.compression else np.zeros(len(springs.lengths))
 
-    def apply(self, masses: Floats, pinned: Ints, dt: float, x_inout: Floats, v_inout: Floats) -> StrainReport:
+    def apply(
+        self,
+        masses: Floats,
+        pinned: Ints,
+        dt: float,
+        x_inout: Floats,
+        v_inout: Floats,
+        x_t0: Floats | None = None,
+    ) -> StrainReport:
         limit, compression = self._limits.limit, self._limits.compression
         before = share_over(x_inout, self.springs, limit, compression)
         mobility = self._mobility(masses)
         mobility[pinned] = 0.0
         x = x_inout.copy()
-        sweeps = self._sweep(mobility, x)
+        sweeps = self._sweep(mobility, *self._bounds(x_t0), x)
         v_inout += (x - x_inout) / dt
         x_inout[:] = x
         return StrainReport(before, share_over(x, self.springs, limit, compression), sweeps)
@@ -41,11 +49,13 @@ class SweptLimit:
         """How far a vertex moves (n,) for a unit of push."""
         raise NotImplementedError
 
-    def _sweep(self, mobility: Floats, x_inout: Floats) -> int:
+    def _bounds(self, x_t0: Floats | None) -> tuple[Floats, Floats]:
+        """The least and the largest length (s,) [m] of each spring at the end of a step from `x_t0`."""
+        return self._shortest, self._longest
+
+    def _sweep(self, mobility: Floats, shortest: Floats, longest: Floats, x_inout: Floats) -> int:
         """Sweep until all springs are within bounds or there were too many; returns how many."""
-        return sweep_in_order(
-            self.springs.pairs, self._shortest, self._longest, mobility, self._limits.max_sweeps, x_inout
-        )
+        return sweep_in_order(self.springs.pairs, shortest, longest, mobility, self._limits.max_sweeps, x_inout)
 
 
 @kernel

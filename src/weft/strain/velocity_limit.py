@@ -10,6 +10,10 @@ Two ways to sweep: `gauss_seidel` takes springs in turn and sees each correction
 impulses from the same positions, as the paper proposes. Summed as they are, Jacobi's impulses overshoot where several
 springs meet and the cloth blows up. Each is therefore divided by the larger number of such springs that meet at one
 of its ends, the same for both ends, which keeps the sum of impulses zero.
+
+The rate of strain, too, may be limited, as the paper has it: with `rate` = 0.1 no spring changes its length by more
+than a tenth within a step. Where the two limits disagree, for a spring far beyond its length, the rate counts: it comes
+back as fast as it may.
 """
 
 from __future__ import annotations
@@ -28,6 +32,12 @@ class VelocityLimitParameters(SweptLimitParameters):
     """How long springs may be, and how hard to try."""
 
     compression: bool = quantity("limit shortening likewise", default=True)
+    rate: float | None = quantity(
+        "largest change of a spring's length in one step, as a share of it; none where absent",
+        default=None,
+        gt=0,
+        le=10,
+    )
     sweep: Literal["gauss_seidel", "jacobi"] = quantity("springs one by one, or all at once", default="gauss_seidel")
 
 
@@ -43,19 +53,27 @@ class VelocityLimit(SweptLimit):
     def _mobility(self, masses: Floats) -> Floats:
         return 1.0 / masses
 
-    def _sweep(self, mobility: Floats, x_inout: Floats) -> int:
-        if self.parameters.sweep == "jacobi":
-            return self._sweep_at_once(mobility, x_inout)
-        return super()._sweep(mobility, x_inout)
+    def _bounds(self, x_t0: Floats | None) -> tuple[Floats, Floats]:
+        rate = self.parameters.rate
+        if rate is None or x_t0 is None:
+            return self._shortest, self._longest
+        now = spring_lengths(x_t0, self.springs.pairs)
+        least, most = max(0.0, 1.0 - rate) * now, (1.0 + rate) * now
+        return np.clip(self._shortest, least, most), np.clip(self._longest, least, most)
 
-    def _sweep_at_once(self, mobility: Floats, x_inout: Floats) -> int:
+    def _sweep(self, mobility: Floats, shortest: Floats, longest: Floats, x_inout: Floats) -> int:
+        if self.parameters.sweep == "jacobi":
+            return self._sweep_at_once(mobility, shortest, longest, x_inout)
+        return super()._sweep(mobility, shortest, longest, x_inout)
+
+    def _sweep_at_once(self, mobility: Floats, shortest: Floats, longest: Floats, x_inout: Floats) -> int:
         """Jacobi sweeps; returns how many."""
         pairs, n = self.springs.pairs, len(x_inout)
         both = mobility[pairs].sum(axis=1)
         for sweep in range(self.parameters.max_sweeps):
             length = spring_lengths(x_inout, pairs)
-            excess = length - np.clip(length, self._shortest, self._longest)
-            wrong = (np.abs(excess) > 0.5 * TOLERANCE * self._longest) & (both > 0.0) & (length > 0.0)
+            excess = length - np.clip(length, shortest, longest)
+            wrong = (np.abs(excess) > 0.5 * TOLERANCE * longest) & (both > 0.0) & (length > 0.0)
             if not wrong.any():
                 return sweep
             ends = pairs[wrong]

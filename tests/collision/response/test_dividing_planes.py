@@ -2,82 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import combinations
-
 import numpy as np
 import pytest
+from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
 
-from weft.collision.broad import BROAD_PHASES
 from weft.collision.certificate import self_intersections
-from weft.collision.narrow.continuous import time_of_impact
-from weft.collision.response import StepStart, Surroundings
 from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters
-from weft.geometry.contacts import join_contacts
 from weft.geometry.mesh import Mesh
-
-DT = 0.01
-NOTHING = join_contacts([])
-
-
-def soup(rng, n_triangles, spread=1.0):
-    """Triangles of about 0.2 m that do not cross, packed into a box."""
-    kept: list[np.ndarray] = []
-    while len(kept) < n_triangles:
-        new = rng.uniform(-spread / 2, spread / 2, 3) + rng.uniform(-0.15, 0.15, (3, 3))
-        points = np.concatenate([*kept, new])
-        if len(self_intersections(points, np.arange(len(points), dtype=np.int32).reshape(-1, 3))) == 0:
-            kept.append(new)
-    return Mesh(np.concatenate(kept), np.arange(3 * n_triangles, dtype=np.int32).reshape(-1, 3))
 
 
 def finished(cloth, goal, bodies=None, bodies_t1=None, guess=None, **parameters):
     """Where a step from `cloth` towards `goal` ends; `guess` is where the pairs were looked for."""
-    x, n = cloth.positions, cloth.n_vertices
-    bodies_t0 = np.zeros((0, 3)) if bodies is None else bodies.positions
-    surroundings = Surroundings(
-        cloth,
-        bodies,
-        np.full(n, 0.01),
-        np.full(n, 0.3),
-        np.full(len(bodies_t0), -1.0),
-        np.full(n, 1e-3),
-        partial(BROAD_PHASES.load("linear_tree")),
-    )
-    response = DividingPlanes(surroundings, DividingPlanesParameters(**parameters))
-    none = np.zeros(0, np.int32)
     expected = goal if guess is None else guess
-    v = (expected - x) / DT
-    response.begin(
-        StepStart(
-            x=x,
-            v=v,
-            u=v,
-            ahead=expected,
-            x_free=expected,
-            impulses=np.zeros_like(x),
-            contacts=NOTHING,
-            pinned=none,
-            pin_velocities=np.zeros((0, 3)),
-            bodies_t0=bodies_t0,
-            bodies_t1=bodies_t0 if bodies_t1 is None else bodies_t1,
-            dt=DT,
-        )
+    response = begun(
+        lambda surroundings: DividingPlanes(surroundings, DividingPlanesParameters(**parameters)),
+        cloth,
+        expected,
+        bodies=bodies,
+        bodies_t1=bodies_t1,
     )
     return response, response.finish(goal.copy(), NOTHING)
-
-
-def n_meetings(x_t0, x_t1, triangles, kinds=("vertex-triangle", "edge-edge")):
-    """Pairs of triangles without a common vertex that meet on the straight way, by the conservative test."""
-    found = 0
-    for a, b in combinations(range(len(triangles)), 2):
-        p, q = triangles[a], triangles[b]
-        rows = [(i, *q) for i in p] + [(i, *p) for i in q]
-        found += int((time_of_impact(x_t0[rows], x_t1[rows], kind=kinds[0]) <= 1.0).any())
-        edges = [((t[0], t[1]), (t[1], t[2]), (t[2], t[0])) for t in (p, q)]
-        rows = [(*e, *f) for e in edges[0] for f in edges[1]]
-        found += int((time_of_impact(x_t0[rows], x_t1[rows], kind=kinds[1]) <= 1.0).any())
-    return found
 
 
 @pytest.mark.parametrize("speed", [0.1, 0.3])

@@ -126,11 +126,11 @@ class Continuous:
         for candidates, edges in ((vertex_triangles, False), (edge_edges, True)):
             times = first_contact_times(x_t0, x_t1, candidates, edges, self.separation, self.method)
             met = np.isfinite(times)
-            parts.append(_contacts_at(x_t0, x_t1, candidates[met], edges, times[met]))
+            parts.append(contacts_at(x_t0, x_t1, candidates[met], edges, times[met]))
         return join_contacts(parts)
 
 
-def _contacts_at(x_t0: Floats, x_t1: Floats, vertices: Ints, edges: bool, times: Floats) -> Contacts:
+def contacts_at(x_t0: Floats, x_t1: Floats, vertices: Ints, edges: bool, times: Floats) -> Contacts:
     """The closest features of each row at its own time."""
     motion = x_t1[vertices] - x_t0[vertices]
     x = x_t0[vertices] + times[:, None, None] * motion

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
+
 from weft.arrays import Floats, Ints
-from weft.geometry.contacts import PlaneContacts
+from weft.geometry.contacts import PlaneContacts, join_contacts
 from weft.geometry.mesh import Mesh
 from weft.parameters import Parameters
 from weft.registry import Family
@@ -31,6 +34,12 @@ class Surroundings(NamedTuple):
     """(n,) [kg]"""
     broad: Any
     """makes the broad phase of a mesh"""
+    body_of: Ints = np.zeros(0, np.int32)
+    """(b,) which body each vertex of `bodies` belongs to; planes are bodies, too, but have no vertices"""
+
+
+def _touch_nothing(x_t1: Floats, distance: Floats) -> PlaneContacts:
+    return join_contacts([])
 
 
 class StepStart(NamedTuple):
@@ -59,6 +68,10 @@ class StepStart(NamedTuple):
     bodies_t1: Floats
     """(b, 3) and at the end [m]"""
     dt: float
+    touching: Callable[[Floats, Floats], PlaneContacts] = _touch_nothing
+    """the contacts with bodies on the way to given positions (n, 3), at a given distance (n,) [m]"""
+    body_moves: Floats = np.zeros((0, 3, 4))
+    """(bodies, 3, 4) rigid motion of each body in the step: x becomes [:, :3] @ x + [:, 3]"""
 
 
 class Response(Protocol):
@@ -67,8 +80,9 @@ class Response(Protocol):
     Parameters: ClassVar[type[Parameters]]
     uses_springs: ClassVar[bool]
     """True where its constraints couple vertices: the integrator must solve for all of them at once"""
-    is_safe: ClassVar[bool]
-    """True where `finish` lets nothing cross; else vertices are pushed out of bodies before it"""
+    meets_bodies: ClassVar[bool]
+    """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
+    pushed out of them before it"""
 
     def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None: ...
 
@@ -99,5 +113,7 @@ RESPONSES = Family(
         "contact_filter": "ContactFilter",
         "box_avoidance": "BoxAvoidance",
         "vertex_fixing": "VertexFixing",
+        "impulses": "Impulses",
+        "impact_zones": "ImpactZones",
     },
 )

@@ -107,7 +107,7 @@ class Avoidance:
 
     Parameters: ClassVar[type[Any]]
     uses_springs = False
-    is_safe = False
+    meets_bodies = False
     needs_limits = True
 
     def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None:

@@ -38,7 +38,7 @@ class ContactFilter:
 
     Parameters = ContactFilterParameters
     uses_springs = False
-    is_safe = False
+    meets_bodies = False
 
     def __init__(self, surroundings: Surroundings, parameters: ContactFilterParameters | None = None) -> None:
         self.parameters = parameters or ContactFilterParameters()

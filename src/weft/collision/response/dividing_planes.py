@@ -94,7 +94,7 @@ class DividingPlanes:
 
     Parameters = DividingPlanesParameters
     uses_springs = True
-    is_safe = True
+    meets_bodies = True
 
     def __init__(self, surroundings: Surroundings, parameters: DividingPlanesParameters | None = None) -> None:
         self.parameters = parameters or DividingPlanesParameters()

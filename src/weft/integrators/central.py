@@ -1,0 +1,97 @@
+"""Central differences: half a step of velocity, a step of positions, half a step of velocity; damping is implicit.
+
+R. Bridson, R. Fedkiw, J. Anderson, "Robust treatment of collisions, contact and friction for cloth animation", SIGGRAPH
+2002, section 7.6 (what da Silva's section 9 calls the correct final velocity). With h = dt / 2:
+
+    u  = v + h M^-1 f(x, u),    x' = x + dt u,    v' = u + h M^-1 f(x', v').
+
+u is the mean velocity of the step, which contacts change; only then is the final velocity v' found, from where the
+cloth really ends. Elastic forces enter explicitly, so that steps must stay below 2 / w for the highest frequency w.
+Damping and air enter implicitly, through two symmetric systems (M + h D) dv = h f, solved by conjugate gradients: they
+may be as strong as they like. Without damping it is velocity Verlet, of second order; in damping it is of first order,
+both halves being implicit.
+
+Friction by `drag` acts in both halves, half of it in each, against the change since the start of the step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import Floats, Ints
+from weft.integrators import Dynamics, Start, System
+from weft.integrators.stability import refuse_long_step, spectral_bounds
+from weft.linear.constraints import Constraints
+from weft.linear.filtered import FilteredSystem
+from weft.parameters import Parameters, quantity
+
+
+class CentralParameters(Parameters):
+    """How close to the limit of stability a step may come, and how exactly damping is solved."""
+
+    safety: float = quantity("largest step as a share of the stability limit", default=0.9, gt=0, le=1)
+    tolerance: float = quantity("residual relative to the right-hand side", default=1e-3, gt=0, lt=1)
+    error: float = quantity("velocity error at which to stop, root mean square", default=1e-5, unit="m/s", gt=0, le=1)
+    max_iterations: int = quantity("conjugate-gradient iterations at most", default=100, ge=1, le=100000)
+
+
+class Central:
+    """Explicit elasticity, implicit damping, and a final velocity that follows from where the step ends.
+
+    Attributes
+    ----------
+    iterations : conjugate-gradient iterations in the current step
+    """
+
+    Parameters = CentralParameters
+    solves_springs = False
+    needs_jacobians = True
+    takes_limits = False
+
+    def __init__(self, pairs: Ints, n_vertices: int, parameters: CentralParameters | None = None) -> None:
+        self.parameters = parameters or CentralParameters()
+        self._matrix = FilteredSystem(pairs, n_vertices)
+        self._no_stiffness = np.zeros((len(pairs), 3, 3))
+        self.iterations = 0
+
+    def begin(self, system: System, start: Start, dt: float) -> None:
+        self._system, self._start, self._dt = system, start, dt
+        self.iterations = 0
+        d = system.dynamics(start.x, start.v, 0.0)
+        w_sq, _ = spectral_bounds(d)
+        limit = 2.0 / np.sqrt(w_sq) if w_sq > 0.0 else np.inf
+        refuse_long_step("central", dt, self.parameters.safety * limit)
+        self._first = (d.forces, d.damping.copy(), d.extra_damping)
+
+    def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
+        c, (x, v, _) = constraints, self._start
+        self._constraints = c._replace(change=np.zeros_like(c.change), drag=0.5 * c.drag, impulses=0.5 * c.impulses)
+        dv, exerted = self._kick(*self._first, self._constraints._replace(change=c.change))
+        self._v_end, later = self._final(x + self._dt * (v + dv), v + dv)
+        return dv, exerted + later
+
+    def final_velocity(self, x_t1: Floats) -> Floats:
+        """The velocity (n, 3) [m/s] at the end of a step that took the cloth to `x_t1` (n, 3) after all."""
+        return self._final(x_t1, (x_t1 - self._start.x) / self._dt)[0]
+
+    def end(self) -> tuple[Floats, Floats]:
+        return self._v_end, np.zeros((0, *self._v_end.shape))
+
+    def _final(self, x_t1: Floats, u: Floats) -> tuple[Floats, Floats]:
+        """The final velocity from the mean one, and the impulse of constraints in the second half."""
+        c = self._constraints
+        held = np.einsum("nij,nj->ni", c.drag, u - self._start.v)
+        d: Dynamics = self._system.dynamics(x_t1, u, self._dt)
+        dv, exerted = self._kick(d.forces, d.damping, d.extra_damping, c._replace(impulses=c.impulses - held))
+        return u + dv, exerted
+
+    def _kick(self, forces: Floats, damping: Floats, extra: Floats, c: Constraints) -> tuple[Floats, Floats]:
+        """Half a step of velocity: its change, and the impulse of the constraints."""
+        p, h, masses = self.parameters, 0.5 * self._dt, self._system.masses
+        right = h * forces + c.impulses
+        self._matrix.assemble(self._start.v, masses, extra, self._no_stiffness, damping, h)
+        self._matrix.add_drag(c.drag)
+        guess = right / masses[:, None]
+        dv, exerted = self._matrix.solve(right, c, guess, p.tolerance, p.error, p.max_iterations)
+        self.iterations += self._matrix.iterations
+        return dv, exerted
