@@ -131,9 +131,9 @@ def test_every_preset_drapes_as_measured(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("measured", published.MATSUDAIRA, ids=lambda m: m.fabric)
 def test_measured_sheets_lead_to_measured_drapes(measured):
-    """Within 12 points and a node of the test on the same cloth. Cotton broadcloth comes out 20 points lower, with three
-    nodes more: the hysteresis of its bending, 2HB = 0.124 gf cm/cm, is as large as its moment at 1/cm, and elastic
-    cloth has none."""
+    """Within 12 points and a node of the test on the same cloth. Cotton broadcloth comes out 20 points lower, with
+    three nodes more: the hysteresis of its bending, 2HB = 0.124 gf cm/cm, is as large as its moment at 1/cm, and
+    elastic cloth has none."""
     fabric = load_fabric(measured.fabric)
     drape = experiments.cusick(fabric, pedestal=published.JIS_STAND, radius=published.JIS_RADIUS)
     spread, nodes = (21.0, 3) if measured.fabric == "cotton_poplin" else (12.0, 1)

@@ -20,8 +20,8 @@ class Measured(NamedTuple):
 
 
 # M. Matsudaira, T. Masuda, M. Wada, H. Yokura, "Shape factor of flared skirts compared with that of circular fabrics",
-# J. Textile Engineering 61(6), 69 (2015), tables 1 and 2, as transcribed in public. Discs of 25.4 cm on 12.7 cm, by JIS
-# L 1096: the drape coefficient of this group is (4 a^2 + ... - 4 R^2) / (12 R^2), the cloth twice as wide as the stand R.
+# J. Textile Engineering 61(6), 69 (2015), tables 1 and 2, as transcribed in public. The discs are taken as those of JIS
+# L 1096, 25.4 cm on a stand of 12.7 cm: the transcription does not say.
 MATSUDAIRA = (
     Measured("cotton_poplin", 82.9, 2),
     Measured("wool_tropical", 49.8, 5),

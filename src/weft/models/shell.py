@@ -13,10 +13,10 @@ form: under tension the matrix is exact.
 Compression: cloth that is pushed buckles, and into folds that the mesh cannot show. A triangle whose stress along the
 weft reaches -s_u puts the further strain w_u >= 0 into them, at the price s_u w_u, and along the warp likewise: its
 energy is the least over w of that price and of the energy above with E + w in place of E, a convex function of E. The
-load s = `buckling` pi^2 B / (2 A), A the area, is Euler's for half-waves of two edges by default (K.-J. Choi, H.-S. Ko,
-"Stable but responsive cloth", 2002, have such a response between vertices); 2 % of the stiffness stays, so that triangles
-do not collapse. Fine meshes show folds themselves, and the load goes up with 1 / h^2. The matrix keeps the full
-stiffness: it bounds the slope from above, so that a step cannot open a fold too far.
+load s = `buckling` pi^2 B / (2 A), A the area, is Euler's for half-waves of two edges by default (Choi and Ko, "Stable
+but responsive cloth", 2002, have such a response between vertices); 2 % of the stiffness stays, so that no triangle
+collapses. Fine meshes show folds themselves, and the load goes up with 1 / h^2. The matrix keeps the full stiffness: it
+bounds the slope from above, so that a step cannot open a fold too far.
 
 Bending: hinges, weighted triangle by triangle (`weft.models.hinge`). Where the cloth is flat at rest, the energy is
 quadratic in the positions, with a matrix that never changes and is exact (`weft.models.curvature`). Where it has angles
