@@ -62,6 +62,7 @@ DONE = 0.999  # of its path: a vertex that got this far is not tried again
 DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
 PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
 STIFFEST = 1000.0  # times the stiffness of a contact, however small its gap
+NO_DRIFT = np.zeros(3)
 USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 MARGIN = 0.75  # of the contact distance around the path of a vertex
 
@@ -117,7 +118,7 @@ class DividingPlanes:
         self._is_pinned[start.pinned] = True
         self._drift = (start.x_free - start.x).mean(axis=0)
         if np.abs(self._drift).max() < self._margin:
-            self._drift = np.zeros(3)
+            self._drift = NO_DRIFT
         self._pairs, beside = self._finder.find(self._x, self._expected, 2.0 * self._margin, self._drift)
         self._held = build_constraints(n)
         self._held.filters[start.pinned] = 0.0
@@ -269,21 +270,20 @@ class PairFinder:
             self._body_edges = bodies.topology.edges + np.int32(self._n)
 
     def find(
-        self, x_t0: Floats, x_t1: Floats, margin: float, drift: Floats | None = None
+        self, x_t0: Floats, x_t1: Floats, margin: float, drift: Floats = NO_DRIFT
     ) -> tuple[tuple[Pairs, Pairs], int]:
         """Vertex-triangle and edge-edge pairs; the first of the former, so many, are a cloth vertex on a body.
 
         The cloth's own are looked for in a frame that moves by `drift` (3,) [m] in the step.
         """
         n = self._n
-        is_drifting = drift is not None and bool(drift.any())
-        self._cloth_phase.refit(x_t0[:n], x_t1[:n] - drift if is_drifting else x_t1[:n], margin)
+        self._cloth_phase.refit(x_t0[:n], x_t1[:n] - drift, margin)
         own = self._cloth_phase.candidates()
         vertex_triangle = [_rows(own.vertex_triangle, None, self._triangles)]
         edge_edge = [_rows(own.edge_edge, self._edges, self._edges)]
         beside = 0
         if self._body_phase is not None:
-            if is_drifting:
+            if drift.any():
                 self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
             self._body_phase.refit(x_t0[n:], x_t1[n:], margin)
             cross = self._cloth_phase.candidates_with(self._body_phase)
