@@ -71,5 +71,6 @@ class ClothSystem:
         for model, own in zip(self.models, self.owned, strict=True):
             model.add_forces(x[own], v[own], forces[own])
         t, wind = self._topology, self.wind.at(self.time + elapsed)
-        add_air_forces(x, v, wind, t.triangles, *t.vertex_triangles, self._half_density_drag, forces, drag)
+        sway = np.concatenate([v[own] - v[own].mean(axis=0) for own in self.owned])
+        add_air_forces(x, v, sway, wind, t.triangles, *t.vertex_triangles, self._half_density_drag, forces, drag)
         return forces, drag
