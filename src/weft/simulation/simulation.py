@@ -31,7 +31,8 @@ from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.08  # an edge stretched further than this, and by more than half of it in one step: it was too long
-SMALL_GAIN = 0.1  # of its energy: so much cloth may gain from nowhere
+SMALL_GAIN = 0.02  # of its kinetic energy: so much cloth may gain from nowhere in a step,
+SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it
 ERROR_HALVINGS = 2  # of a step because its linearisation went wrong
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
@@ -51,6 +52,10 @@ class State:
     """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
     step: int = 0
     """steps done since time 0"""
+
+    @property
+    def motion(self) -> tuple[Floats, Floats]:
+        return self.positions, self.velocities
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ class Simulation:
         self.integrator = classes["integrator"](self.system.pairs, n, parameters["integrator"])
         self.strain = classes["strain"](self._build_springs(parameters["strain"].diagonals), parameters["strain"])
         self.over_limit = 0.0
-        self._elastic: tuple[Floats | None, float] = (None, 0.0)  # positions, and the energy of the cloth there
+        self._energy: tuple[Floats | None, float] = (None, 0.0)  # positions, and the energy of the state
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
         self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
@@ -213,17 +218,15 @@ class Simulation:
         return None if self._went_wrong(state, moved, time, dt) else moved
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
-        """Whether edges were stretched, or the cloth strained, by more than motion and gravity can."""
-        x, end, v = before.positions, after.positions, before.velocities
-        if overstretched(x, end, self.topology.edges, self.rest_lengths, LARGE_STRAIN):
+        """Whether edges were stretched too far, or the cloth gained energy that no body, pin or wind gave it."""
+        if overstretched(before.positions, after.positions, self.topology.edges, self.rest_lengths, LARGE_STRAIN):
             return True
-        at_start = self._elastic[1] if self._elastic[0] is x else self.system.elastic_energy(x)
-        self._elastic = end, self.system.elastic_energy(end)
-        gained = self._elastic[1] - at_start
-        moving = 0.5 * float(self.world.masses @ np.einsum("ij,ij->i", v, v))
-        fallen = float(self.world.masses @ ((end - x) @ np.array(self.scene.gravity)))
-        pushed = 0.5 * float(self.world.masses.sum()) * self._fastest_mover(time, dt) ** 2
-        return gained > moving + max(fallen, 0.0) + pushed + SMALL_GAIN * at_start
+        at_start = self._energy[1] if self._energy[0] is before.positions else self.system.energy(*before.motion)
+        self._energy = after.positions, self.system.energy(*after.motion)
+        masses = self.world.masses
+        moving = 0.5 * float(masses @ np.einsum("ij,ij->i", before.velocities, before.velocities))
+        given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
+        return self._energy[1] - at_start > SMALL_GAIN * moving + given
 
     def _fastest_mover(self, time: float, dt: float) -> float:
         """The largest speed [m/s] of bodies, pins and wind in the step."""
