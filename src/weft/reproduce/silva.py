@@ -44,7 +44,9 @@ LIMITERS: dict[str, Any] = {
 }
 SOFTEST = 6e-4  # of the fabric's structural stiffness: gravity alone takes springs beyond 10 %
 PICTURE = (480, 360)
+SELF = ("passing-off", "ground-published", "ground-completed")
 SEARCHES = 12  # moments of a recording that detection is timed at
+TOUCHING = 1e-6  # [m]
 SPREAD = 4  # frames of motion taken for one step, so that there is something to find
 INTRODUCTION = (
     "Published: explicit Euler, repulsion and inelastic impulses in one pass, no friction, the cubic. Completed: "
@@ -67,8 +69,9 @@ SHARING = (
     "the rest."
 )
 SPACES = (
-    "Section 9.1.2: the vertex in the space of the triangle, against the cubic, on the same candidates. What the "
-    "conservative test finds is taken as the truth; it counts what comes within rounding as met."
+    "Section 9.1.2: the vertex in the space of the triangle, against the cubic, on the same candidates, of the cloth "
+    "that passes through itself; those that touch at the start or the end, as sheets in the plane of the floor do, are "
+    "left out. What the conservative test finds is taken as the truth."
 )
 
 
@@ -107,12 +110,8 @@ def build_cases(quick: bool) -> list[Case]:
         still = ("wind.velocity=[0, 0, 0]", "wind.gust=0")
         parts = _method(PUBLISHED, strain=strain, model=soft)
         cases.append(Case(f"hanging-{label}", "banner", 21, 0.8 if quick else 1.5, parts, still))
-    for label, method, response in (
-        ("off", PUBLISHED, {"name": "impulses", "self_collision": False}),
-        ("published", PUBLISHED, "impulses"),
-        ("completed", COMPLETED, "impact_zones"),
-    ):
-        cases.append(Case(f"gather-{label}", "gather", few, 1.6, _method(method, response=response)))
+    passing = _method(PUBLISHED, response={"name": "impulses", "self_collision": False})
+    cases.append(Case("passing-off", "ground", n, 1.0 if quick else 2.0, passing))
     return cases
 
 
@@ -238,19 +237,18 @@ class Silva:
         report = Report("da Silva: cloth animation with collision detection")
         report.add(Paragraph(INTRODUCTION), Heading("Certified"), self._certificate())
         report.add(Heading("Stage one and stage two"), self._stages(), Paragraph(STAGES))
-        report.add(Heading("Figure 1: cloth blowing in the wind"), self._sheet("wind-completed", (0.3, 0.6, 1.1), 25.0))
+        report.add(Heading("Figure 1: cloth blowing in the wind"), self._sheet("wind-completed", (0.3, 0.6, 1.1), 50.0))
         report.add(Heading("Figure 4: unlimited and limited strain"), self._strain(), Paragraph(STRAIN))
         for label in ("none", "position", "velocity"):
-            report.add(self._end(f"hanging-{label}", f"strain, limit: {label}", 20.0, stretch=True))
+            report.add(self._end(f"hanging-{label}", f"strain, limit: {label}", 75.0, stretch=True))
         report.add(Heading("Figure 5: boxes not tested"), *self._boxes())
-        report.add(Heading("Figure 6: self-collision off and on"), self._gathered())
-        for label in ("off", "published", "completed"):
-            report.add(self._end(f"gather-{label}", f"self-collision: {label}", 35.0))
+        report.add(Heading("Figure 6: self-collision off and on"), self._passing())
+        for name in SELF:
+            report.add(self._end(name, f"self-collision: {name.split('-')[1]}", 62.0))
         report.add(Heading("Figure 7: cloth falling on a table"))
         report.add(self._sheet("tablecloth-completed", (0.15, 0.3, 0.45), 30.0))
         report.add(Heading("A cloth dropped on a ball and dragged off it"))
         report.add(self._sheet("sphere-completed", (0.4, 0.9, 1.2), 60.0))
-        report.add(self._sheet("ground-completed", (0.2, 0.35, 0.6), 62.0))
         report.add(Heading("Self-collision: neighbours and shared boxes"), self._sharing(), Paragraph(SHARING))
         report.add(Heading("The space of the triangle against the cubic"), self._spaces(), Paragraph(SPACES))
         return report
@@ -273,7 +271,7 @@ class Silva:
         ]
         head += ["steps with zones", "of these rigid", "time [ms a step]"]
         rows: list[Row] = []
-        for name, m in self._of(*FALLS, "gather"):
+        for name, m in self._of(*FALLS):
             share = 100.0 * m.near / max(1, m.near + m.met)
             zones = (m.steps_met, m.zone_steps, m.rigid_steps)
             rows.append((name, m.steps, m.near, m.met, f"{share:.4f}", *zones, 1e3 * m.total))
@@ -288,9 +286,13 @@ class Silva:
             rows.append((name.removeprefix("hanging, "), *shares, m.lowest, m.end_speed))
         return Table(head, rows)
 
-    def _gathered(self) -> Table:
-        head = ["", "frames", "frames with crossings", "pairs that cross, all frames"]
-        return Table(head, [(name, m.frames, m.frames_crossing, m.crossings) for name, m in self._of("gather")])
+    def _passing(self) -> Table:
+        head = ["self-collision", "frames", "frames with crossings", "pairs that cross, all frames"]
+        rows: list[Row] = []
+        for name in SELF:
+            m = self.results[name]
+            rows.append((name.split("-")[1], m.frames, m.frames_crossing, m.crossings))
+        return Table(head, rows)
 
     def _of(self, *scenes: str) -> list[tuple[str, Measured]]:
         return [(case.label, self.results[case.name]) for case in self.cases if case.name.split("-")[0] in scenes]
@@ -342,15 +344,15 @@ class Silva:
         return Table(head, rows)
 
     def _spaces(self) -> Table:
-        recording = Recording(self.folder / "ground-completed")
+        recording = Recording(self.folder / "passing-off")
         head = ["vertex against triangle", "candidates", "met", "missed", "not there", "time [ns each]"]
         return Table(head, compare_tests(recording))
 
 
-def moments(recording: Recording, spread: int) -> list[tuple[Floats, Floats]]:
-    """Pairs of positions `spread` frames apart, from the second half of a recording, where cloth lies on cloth."""
-    last = len(recording) - 1 - spread
-    frames = np.unique(np.linspace(max(0, last // 2), max(0, last), SEARCHES).astype(int))
+def moments(recording: Recording, spread: int, first: float) -> list[tuple[Floats, Floats]]:
+    """Pairs of positions `spread` frames apart, from the share `first` of a recording on."""
+    last = max(0, len(recording) - 1 - spread)
+    frames = np.unique(np.linspace(first * last, last, SEARCHES).astype(int))
     x = recording.positions
     return [(np.asarray(x[k], np.float64), np.asarray(x[min(k + spread, len(x) - 1)], np.float64)) for k in frames]
 
@@ -378,7 +380,7 @@ def time_detection(recording: Recording, adjacent: bool, share: bool) -> tuple[i
     mesh = join_meshes([piece.mesh for piece in world.pieces])
     phase = member(mesh, member.Parameters(share_quad_box=share))
     neighbours = Adjacency(mesh)
-    steps = moments(recording, 1)
+    steps = moments(recording, 1, 0.5)
     n_pairs = n_features = 0
 
     def search(x_t0: Floats, x_t1: Floats) -> tuple[int, int]:
@@ -423,11 +425,12 @@ def compare_tests(recording: Recording) -> list[Row]:
     mesh = join_meshes([piece.mesh for piece in world.pieces])
     phase = BROAD_PHASES.load("aabb_tree")(mesh)
     queries = []
-    for x_t0, x_t1 in moments(recording, SPREAD):
+    for x_t0, x_t1 in moments(recording, SPREAD, 0.15):
         phase.refit(x_t0, x_t1)
         pairs = phase.candidates().vertex_triangle
         rows = np.ascontiguousarray(np.column_stack([pairs[:, 0], mesh.triangles[pairs[:, 1]]]), np.int32)
-        queries.append((x_t0, x_t1, rows))
+        apart = (np.isinf(first_contact_times(x, x, rows, False, TOUCHING)) for x in (x_t0, x_t1))
+        queries.append((x_t0, x_t1, np.ascontiguousarray(rows[np.logical_and(*apart)])))
     total = sum(len(rows) for _, _, rows in queries)
     found: dict[str, Any] = {}
     seconds: dict[str, float] = {}
