@@ -47,7 +47,6 @@ def as_indices(values: npt.ArrayLike, n_vertices: int, columns: int = 3, name: s
     bad = ((raw < 0) | (raw >= n_vertices)).any(axis=1)
     if bad.any():
         i = int(np.argmax(bad))
-        raise WeftError(
-            f"{name}: row {i} is {raw[i].tolist()}, but there are {n_vertices} vertices (0 to {n_vertices - 1})"
-        )
+        known = f"are {n_vertices} vertices (0 to {n_vertices - 1})" if n_vertices > 0 else "is no vertex"
+        raise WeftError(f"{name}: row {i} is {raw[i].tolist()}, but there {known}")
     return np.ascontiguousarray(raw, dtype=np.int32)

@@ -58,7 +58,7 @@ def test_models_for_grids_refuse_other_meshes_by_name(name):
 
 def test_zero_at_rest(case):
     model, mesh, _ = case
-    assert model.energy(mesh.positions) == pytest.approx(0.0, abs=1e-20)
+    assert model.energy(mesh.positions) == pytest.approx(0.0, abs=1e-18)
     np.testing.assert_allclose(forces(model, mesh.positions), 0.0, atol=1e-10)
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.real_data import DATA, needs_real_data
 
+from weft.arrays import Ints, as_indices
 from weft.errors import WeftError
 from weft.geometry.mesh import MAX_GRID_VERTICES, READABLE, Mesh, build_grid, check_mesh, read_mesh
 
@@ -351,3 +352,43 @@ def test_real_files(file: str, n_vertices: int, n_triangles: int) -> None:
 @needs_real_data
 def test_real_file_with_a_repeated_triangle() -> None:
     assert refusal(DATA / "colliders/suzanne.obj") == "triangle 270 [70, 137, 138] repeats triangle 269; remove one"
+
+
+def test_indices_without_vertices_are_refused_in_words() -> None:
+    with pytest.raises(WeftError, match=r"^triangles: row 0 is \[0, 1, 2\], but there is no vertex$"):
+        as_indices([[0, 1, 2]], 0)
+
+
+def ring_of(n: int, twisted: bool) -> tuple[list[list[float]], list[list[int]]]:
+    """A closed band of 2 n triangles; twisted by half a turn, it has one side only."""
+    angles = [2 * np.pi * k / n for k in range(n)]
+    top = [[np.cos(a), np.sin(a), 1.0] for a in angles]
+    low = [[1.5 * np.cos(a), 1.5 * np.sin(a), 0.0] for a in angles]
+    triangles = []
+    for k in range(n):
+        a, b = 2 * k, 2 * k + 1
+        c, d = (2 * k + 2) % (2 * n), (2 * k + 3) % (2 * n)
+        if twisted and k == n - 1:
+            c, d = d, c
+        triangles += [[a, b, c], [b, d, c]]
+    return [p for pair in zip(top, low, strict=True) for p in pair], triangles
+
+
+def clashes(triangles: Ints) -> int:
+    """Edges that both their triangles run along the same way."""
+    directed = [tuple(t[[k, (k + 1) % 3]]) for t in triangles for k in range(3)]
+    return len(directed) - len(set(directed))
+
+
+@pytest.mark.parametrize("twisted", [False, True])
+def test_triangles_of_a_file_are_wound_alike(tmp_path: Path, twisted: bool, rng: np.random.Generator) -> None:
+    positions, triangles = ring_of(9, twisted)
+    for i in rng.permutation(len(triangles))[:7]:
+        triangles[i] = triangles[i][::-1]
+    lines = [f"v {x} {y} {z}" for x, y, z in positions] + [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in triangles]
+    (tmp_path / "ring.obj").write_text("\n".join(lines))
+    mesh = read_mesh(tmp_path / "ring.obj")
+    assert clashes(np.array(triangles)) > 1
+    assert clashes(mesh.triangles) == (1 if twisted else 0), "a band with one side clashes with itself once"
+    assert mesh.triangles[0].tolist() == triangles[0], "the first stays as it is"
+    np.testing.assert_array_equal(np.sort(mesh.triangles, axis=1), np.sort(triangles, axis=1))

@@ -7,6 +7,7 @@ import pytest
 from tests.oracles.dense_system import dense_from_pairs, implicit_matrix, random_system
 from tests.oracles.fixed_system import begin_fixed
 
+from weft.errors import WeftError
 from weft.integrators import Dynamics
 from weft.integrators.implicit_euler import ImplicitEuler, ImplicitEulerParameters
 from weft.jit import threads_for
@@ -81,3 +82,14 @@ def test_stable_at_a_thirtieth_of_a_second_with_a_thousand_times_the_stiffness()
     assert np.max(energies[1:]) <= energies[0]
     assert np.linalg.norm(simulation.state.velocities, axis=1).max() < 2.0
     assert np.abs(simulation.stretch()).max() < 0.05
+
+
+def test_forces_that_are_not_finite_are_one_clear_error():
+    """Conjugate gradients would return no change at all, and the cloth would stand still for no reason."""
+    stiffness = np.tile(np.eye(3), (1, 1, 1))
+    forces = np.array([[0.0, 0.0, 0.0], [1.0, np.nan, 0.0]])
+    dynamics = Dynamics(np.ones(2), forces, np.array([[0, 1]], np.int32), stiffness, 0 * stiffness, np.zeros((2, 3, 3)))
+    integrator = ImplicitEuler(dynamics.pairs, 2)
+    begin_fixed(integrator, dynamics, np.zeros((2, 3)), 0.01)
+    with pytest.raises(WeftError, match=r"^implicit step: unstable at this step, forces are not finite"):
+        integrator.solve(build_constraints(2))

@@ -215,3 +215,45 @@ def test_same_bits_for_any_number_of_threads(rng):
         set_threads(None)
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+def least_over_folds(fabric, e_u, e_v, load_u, load_v):
+    """Energy per area [J/m2] of a triangle strained by e_u and e_v: the least over the strains that go into folds."""
+    scale = 1.0 / (1.0 - fabric.poisson**2)
+    c_u, c_v = scale * fabric.stretch_weft, scale * fabric.stretch_warp
+    c_uv = fabric.poisson * np.sqrt(c_u * c_v)
+
+    def energy(w):
+        u, v = e_u + w[0], e_v + w[1]
+        elastic = 0.5 * (c_u * u**2 + c_v * v**2) + c_uv * u * v
+        return elastic + 0.01 * (c_u * w[0] ** 2 + c_v * w[1] ** 2) + load_u * w[0] + load_v * w[1]
+
+    steps = np.linspace(0.0, 0.2, 2001)
+    grid = energy(np.stack(np.meshgrid(steps, steps, indexing="ij")))
+    i, j = np.unravel_index(np.argmin(grid), grid.shape)
+    near = [np.linspace(max(s[k] - 1e-4, 0.0), s[k] + 1e-4, 401) for s, k in ((steps, i), (steps, j))]
+    return energy(np.stack(np.meshgrid(*near, indexing="ij"))).min()
+
+
+@pytest.mark.parametrize(
+    ("e_u", "e_v"),
+    [(-0.05, 0.02), (0.02, -0.05), (-0.05, -0.03), (-0.05, 0.0), (0.01, -0.002), (-2e-6, -3e-6), (0.03, 0.01)],
+)
+def test_pushed_cloth_buckles_within_triangles(e_u, e_v):
+    """Against a search over all strains that might go into folds."""
+    mesh = build_grid((0.2, 0.2), (5, 5))
+    model = Shell(mesh, COTTON)
+    area = 0.5 * 0.05**2
+    load_u, load_v = (0.25 * np.pi**2 * b / (2.0 * area) for b in (COTTON.bending_weft, COTTON.bending_warp))
+    wanted = 0.04 * least_over_folds(COTTON, e_u, e_v, load_u, load_v)
+    assert model.energy(strained(mesh, e_u, 0, e_v)) == pytest.approx(wanted, rel=1e-4, abs=1e-12)
+
+
+def test_cloth_that_never_buckles_is_as_stiff_pushed_as_pulled():
+    mesh = MESHES["grid"]
+    stiff, soft = Shell(mesh, COTTON, ShellParameters(buckling=1e6)), Shell(mesh, COTTON)
+    e = 0.01
+    pulled, pushed = strained(mesh, e, 0, 0), strained(mesh, -e, 0, 0)
+    assert stiff.energy(pushed) == pytest.approx(stiff.energy(pulled), rel=1e-9)
+    assert soft.energy(pulled) == pytest.approx(stiff.energy(pulled), rel=1e-12)
+    assert soft.energy(pushed) < 0.05 * stiff.energy(pushed)

@@ -75,6 +75,9 @@ def build_grid(size: tuple[float, float], vertices: tuple[int, int]) -> Mesh:
 def read_mesh(path: Path | str) -> Mesh:
     """Read a mesh file. Vertices keep the file's order; quads and polygons are cut into triangles.
 
+    Triangles that are wound against their neighbours are turned; in each piece, the first stays as it is. A surface
+    with one side only, such as Moebius' band, keeps a line where they disagree.
+
     STL has no vertices of its own: equal corners become one vertex, in the order in which they first occur.
 
     Raises
@@ -87,6 +90,7 @@ def read_mesh(path: Path | str) -> Mesh:
         positions, faces = _read_arrays(path)
         mesh = Mesh(as_positions(positions), as_indices(faces, len(positions)))
         check_mesh(mesh)
+        mesh = Mesh(mesh.positions, _wind_alike(mesh))
     except WeftError as error:
         raise WeftError(f"{path}: {error}") from None
     except OSError as error:
@@ -94,6 +98,29 @@ def read_mesh(path: Path | str) -> Mesh:
     except Exception as error:  # a reader meets arbitrary bytes: whatever it trips over is the file's fault
         raise WeftError(f"{path}: damaged, or not {path.suffix[1:].upper()} ({_one_line(error)})") from None
     return mesh
+
+
+def _wind_alike(mesh: Mesh) -> Ints:
+    """The triangles of `mesh`, turned so that neighbours run along their edge in opposite ways."""
+    topology, triangles = mesh.topology, mesh.triangles
+    inner = topology.edge_triangles[:, 1] >= 0
+    sides, edges = topology.edge_triangles[inner], topology.edges[inner]
+    following = np.roll(triangles, -1, axis=1)
+    forward = [following[sides[:, k]][triangles[sides[:, k]] == edges[:, :1]] == edges[:, 1] for k in (0, 1)]
+    agree = np.where(forward[0] == forward[1], -1, 1).astype(np.int8)
+    if (agree > 0).all():
+        return triangles
+    turn = np.zeros(len(triangles), np.int8)
+    while (turn == 0).any():
+        turn[np.argmax(turn == 0)] = 1
+        while True:
+            a, b = turn[sides[:, 0]], turn[sides[:, 1]]
+            to_b, to_a = (a != 0) & (b == 0), (a == 0) & (b != 0)
+            if not (to_a.any() or to_b.any()):
+                break
+            turn[sides[to_b, 1]] = (a * agree)[to_b]
+            turn[sides[to_a, 0]] = (b * agree)[to_a]
+    return np.ascontiguousarray(np.where(turn[:, None] < 0, triangles[:, ::-1], triangles))
 
 
 def _read_arrays(path: Path) -> tuple[Floats, Longs]:

@@ -17,9 +17,11 @@ from weft.lab.samples import build_polar, build_unstructured, turned_material, v
 from weft.lab.statics import GRAVITY, find_rest
 from weft.models import Model
 from weft.models.fabrics import Fabric
-from weft.models.shell import Shell
+from weft.models.shell import Shell, ShellParameters
 from weft.scene.schema import Scene
 from weft.simulation.simulation import Simulation
+
+LINEAR = ShellParameters(buckling=1e6)  # theory knows no folds within a triangle
 
 
 def cantilever(fabric: Fabric, length: float, segments: int, kind: str = "grid") -> Floats:
@@ -58,7 +60,7 @@ def hanging_strip(fabric: Fabric, length: float, segments: int) -> float:
     free[:, 1] = False
     free[top, 2] = False
     free[np.abs(x[:, 0]) < 1e-9, 0] = False
-    rest = find_rest(Shell(mesh, fabric), x, vertex_masses(mesh, fabric.density), free, tolerance=1e-7)
+    rest = find_rest(Shell(mesh, fabric, LINEAR), x, vertex_masses(mesh, fabric.density), free, tolerance=1e-7)
     return float(x[:, 2].min() - rest.positions[:, 2].min())
 
 
@@ -70,7 +72,7 @@ def catenary(fabric: Fabric, length: float, span: float, segments: int) -> float
     x[:, 0] *= span / length
     x[:, 2] = -0.5 * np.sqrt(length**2 - span**2) * np.cos(np.pi * s)
     free: Bools = np.abs(s) < 0.5 - 1e-9
-    rest = find_rest(Shell(mesh, fabric), x, vertex_masses(mesh, fabric.density), free)
+    rest = find_rest(Shell(mesh, fabric, LINEAR), x, vertex_masses(mesh, fabric.density), free)
     return float(-rest.positions[:, 2].min())
 
 
@@ -163,7 +165,7 @@ def buckling_stiffness(fabric: Fabric, length: float, segments: int = 24, rows: 
     mesh = build_grid((segments * h, rows * h), (segments + 1, rows + 1))
     x = np.ascontiguousarray(mesh.positions @ np.array([[1.0, 0, 0], [0, 0, 1.0], [0, -1.0, 0]]))
     masses = vertex_masses(mesh, fabric.density)
-    model = Shell(mesh, fabric)
+    model = Shell(mesh, fabric, LINEAR)
     loose = x[:, 0] > x[:, 0].min() + 1.01 * h
     in_plane = np.repeat(loose[:, None], 3, axis=1)
     in_plane[:, 1] = False
@@ -211,12 +213,17 @@ class Drape(NamedTuple):
     """mean of the rim, relative to what overhangs"""
 
 
-def cusick(fabric: Fabric, rings: int = 8, sectors: int = 64, seed: int = 1) -> Drape:
-    """The Cusick drape test (BS 5058): a disc of 30 cm on a pedestal of 18 cm."""
-    radius, pedestal = 0.15, 0.09
+def cusick(
+    fabric: Fabric, rings: int = 8, sectors: int = 64, seed: int = 1, *, pedestal: float = 0.09, radius: float = 0.15
+) -> Drape:
+    """The Cusick drape test (BS 5058): a disc of 30 cm on a pedestal of 18 cm, unless others are given [m].
+
+    The support is lowered within six seconds. Nodes depend on that, as they do in the laboratory: cotton has 8 or 9
+    when it is lowered within 1.5 s, 6 or 7 within 6 s and 5 within 20 s, at energies that differ by some per cent.
+    """
     mesh = build_polar(pedestal, radius, rings, sectors)
     distance = np.hypot(*mesh.positions[:, :2].T)
-    return _drape(mesh, fabric, distance, (pedestal, radius, (radius - pedestal) / rings), np.pi, seed)
+    return _drape(mesh, fabric, distance, (pedestal, radius, (radius - pedestal) / rings), np.pi, seed, lowering=6.0)
 
 
 def square_drape(fabric: Fabric, vertices: int, kind: str = "grid", seed: int = 1) -> Drape:
@@ -231,7 +238,13 @@ def square_drape(fabric: Fabric, vertices: int, kind: str = "grid", seed: int = 
 
 
 def _drape(
-    mesh: Mesh, fabric: Fabric, distance: Floats, sizes: tuple[float, float, float], shape: float, seed: int
+    mesh: Mesh,
+    fabric: Fabric,
+    distance: Floats,
+    sizes: tuple[float, float, float],
+    shape: float,
+    seed: int,
+    lowering: float = 1.5,
 ) -> Drape:
     """Lower the support of a cloth that is held where `distance` (n,) from the axis is at most the first of `sizes`.
 
@@ -247,7 +260,7 @@ def _drape(
     held: Bools = distance <= inner * (1.0 + 1e-9)
     x = flat.copy()
     x[:, 2] = 1e-4 * ripple * np.where(held, 0.0, (distance - inner) / (outer - inner))
-    rest = settle(cast("Model", Shell(mesh, fabric)), mesh, fabric, x, held)
+    rest = settle(cast("Model", Shell(mesh, fabric)), mesh, fabric, x, held, lowering=lowering)
     rim = np.flatnonzero(distance > outer * (1.0 - 1e-9))
     rim = rim[np.argsort(angle[rim])]
     px, py = rest[rim, 0], rest[rim, 1]

@@ -14,9 +14,10 @@ RELAXATIONS = 40  # of the inner vertices of an unstructured mesh
 def build_unstructured(size: tuple[float, float], spacing: float, seed: int = 0, pedestal: float | None = None) -> Mesh:
     """A flat rectangle, centred on the origin, of well-shaped triangles in no order.
 
-    The border and the row next to each end of u lie on a grid, and so do the border of a square `pedestal` and the row
-    inside it: there the cloth can be clamped as on a grid. Elsewhere, random points are moved to the centres of their
-    neighbourhoods.
+    The border and the row next to each end of u lie on a grid, and so do the border of a square `pedestal` and the rows
+    on both sides of it: there the cloth can be clamped as on a grid. Without the row outside, three quarters of the
+    strain energy of a draped cloth lay within one edge of the clamp, which holds flat triangles from giving way.
+    Elsewhere, random points are moved to the centres of their neighbourhoods.
     """
     m, n = (max(2, round(side / spacing) + 1) for side in size)
     grid = build_grid(size, (m, n)).positions[:, :2]
@@ -25,7 +26,7 @@ def build_unstructured(size: tuple[float, float], spacing: float, seed: int = 0,
     a, b = size[0] / (m - 1), size[1] / (n - 1)
     if pedestal is not None:
         inside = 0.5 * pedestal - np.abs(grid).max(axis=1)
-        kept |= (inside > -1e-9) & (inside < max(a, b) + 1e-9)
+        kept |= np.abs(inside) < max(a, b) + 1e-9
     reach = np.array([0.5 * size[0] - 1.4 * a, 0.5 * size[1] - 0.4 * b])
     inner = np.random.default_rng(seed).uniform(-reach, reach, (int(1.1 * (~kept).sum()), 2))
     return _flat_mesh(*_relax(grid[kept], inner))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from weft.lab import experiments, theory
+from weft.lab import experiments, published
 from weft.lab.experiments import Drape
 from weft.models.fabrics import fabric_names, load_fabric
 
@@ -28,13 +28,24 @@ def cusick_drapes() -> dict[str, Drape]:
 
 
 def cusick_table(drapes: dict[str, Drape]) -> Table:
-    """Drape coefficients and nodes, beside what Cusick's regression over measured cloths gives."""
+    """Drape coefficients and nodes, beside what was measured of such cloths."""
     rows = []
     for name, drape in drapes.items():
-        expected = theory.cusick_regression(load_fabric(name))
-        rows.append((name, f"{100 * drape.coefficient:.0f}", f"{expected:.0f}", str(drape.nodes), f"{drape.fall:.2f}"))
-    head = ("fabric", "drape coefficient [%]", "by Cusick's regression [%]", "nodes", "fall / overhang")
+        low, high, of = published.drape_range(name)
+        measured = f"{low:.0f} to {high:.0f} ({of})"
+        rows.append((name, f"{100 * drape.coefficient:.0f}", measured, str(drape.nodes), f"{drape.fall:.2f}"))
+    head = ("fabric", "drape coefficient [%]", "measured [%]", "nodes", "fall / overhang")
     return Table("A disc of 30 cm on a pedestal of 18 cm, by 8 rings of 64 vertices", head, rows)
+
+
+def sheets_table() -> Table:
+    """Cloths of which both the sheet and the drape were measured: what their sheets lead to, and what was seen."""
+    rows = []
+    for name, coefficient, nodes in published.MATSUDAIRA:
+        drape = experiments.cusick(load_fabric(name), pedestal=published.JIS_STAND, radius=published.JIS_RADIUS)
+        rows.append((name, f"{100 * drape.coefficient:.0f}", f"{coefficient:.0f}", str(drape.nodes), str(nodes)))
+    head = ("fabric", "drape coefficient [%]", "measured [%]", "nodes", "measured")
+    return Table("Measured sheets and measured drapes (Matsudaira 2015), 25.4 cm on 12.7 cm", head, rows)
 
 
 def resolution_table(name: str = "denim") -> Table:

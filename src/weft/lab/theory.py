@@ -8,7 +8,6 @@ from scipy.optimize import brentq
 
 from weft.arrays import Floats
 from weft.models.fabrics import Fabric
-from weft.models.sheets import GRAM_FORCE
 
 GRAVITY = 9.81
 BUCKLING_LOAD = 12.85  # Prandtl, Michell (1899): q L^3 / sqrt(EI GJ) of a narrow cantilever under its own weight
@@ -81,20 +80,6 @@ def buckling_length(fabric: Fabric) -> float:
     A strip of height b and equal rigidities B has EI = B b and GJ = 2 B b.
     """
     return float((BUCKLING_LOAD * np.sqrt(2.0) * fabric.bending_weft / (GRAVITY * fabric.density)) ** (1.0 / 3.0))
-
-
-def cusick_regression(fabric: Fabric) -> float:
-    """Drape coefficient [%] that Cusick's regression over measured cloths gives a fabric.
-
-    G. E. Cusick, "The dependence of fabric drape on bending and shear stiffness", J. Text. Inst. 56 (1965), T596:
-    35.6 c - 3.61 c^2 - 2.59 A + 0.0461 A^2 + 17.0, c the bending length [cm], here of the mean of warp and weft, and A
-    the angle of shear [deg] at a pull of 2 gf/cm. The coefficients are as commonly quoted; they and the meaning of A
-    were not checked against the paper itself.
-    """
-    rigidity = np.sqrt(fabric.bending_warp * fabric.bending_weft)
-    c = 1e2 * (rigidity / (GRAVITY * fabric.density)) ** (1.0 / 3.0)
-    a = np.rad2deg(2.0 * GRAM_FORCE / 1e-2 / fabric.shear)
-    return float(35.6 * c - 3.61 * c**2 - 2.59 * a + 0.0461 * a**2 + 17.0)
 
 
 def slope_acceleration(friction: float, degrees: float) -> float:

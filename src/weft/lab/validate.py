@@ -12,7 +12,7 @@ from weft.errors import WeftError, nearest
 from weft.lab.figures import FIGURES
 from weft.lab.pictures import write_buckling, write_drapes, write_models
 from weft.lab.plot import draw
-from weft.lab.tables import Table, cusick_drapes, cusick_table, resolution_table
+from weft.lab.tables import Table, cusick_drapes, cusick_table, resolution_table, sheets_table
 
 
 def write(name: str, folder: Path) -> str:
@@ -31,10 +31,12 @@ def write(name: str, folder: Path) -> str:
         drapes = cusick_drapes()
         write_drapes(folder / "cusick.png", drapes)
         return _write_table(cusick_table(drapes), folder / "cusick.md")
+    if name == "sheets":
+        return _write_table(sheets_table(), folder / "sheets.md")
     return _write_table(resolution_table(), folder / "resolution.md")
 
 
-NAMES = [*FIGURES, "models", "buckling", "cusick", "resolution"]
+NAMES = [*FIGURES, "models", "buckling", "cusick", "sheets", "resolution"]
 
 
 def _write_table(table: Table, path: Path) -> str:

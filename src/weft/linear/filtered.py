@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import Floats, Ints
+from weft.errors import WeftError
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import Constraints
 from weft.linear.levels import build_levels, correct_pieces
@@ -79,6 +80,8 @@ class FilteredSystem:
         if self._is_one_piece or len(c.springs.vertices) == 0:  # else pieces would be shifted into each other
             correct_pieces(self._levels, np.einsum("nij,nj->ni", c.filters, -residual), c.filters, dv)
             residual = self.residual(c, dv, right)
+        if not np.isfinite(residual).all():  # conjugate gradients stop at once where a number is not one
+            raise WeftError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
         return dv, residual
 
     def product(self, x: Floats) -> Floats:

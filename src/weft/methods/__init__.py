@@ -98,7 +98,8 @@ METHODS = {
         steps_per_frame=2,
     ),
     "provot1995": _unchecked(
-        description="Provot's explicit mass-spring cloth (Graphics Interface 1995): soft springs, strain up to 10 %",
+        description="Provot's explicit mass-spring cloth (Graphics Interface 1995): soft springs, strain up to 10 %; "
+        "bodies hold vertices only, so that their edges show through",
         model={"name": "mass_spring", "structural": 0.02, "damping": 0.02},
         integrator="symplectic_euler",
         response="contact_filter",

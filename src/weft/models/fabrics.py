@@ -73,6 +73,7 @@ def load_fabric(name: str) -> Fabric:
     """The preset of that name."""
     presets = _presets()
     if name not in presets:
-        raise WeftError(f"unknown fabric {name!r}{nearest(name, presets)}")
+        shown = name if len(name) <= 60 else f"{name[:57]}..."
+        raise WeftError(f"unknown fabric {shown!r}{nearest(name, presets)}")
     fabric: Fabric = check(Fabric, presets[name], f"fabrics.toml: {name}")
     return fabric

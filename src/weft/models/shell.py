@@ -10,6 +10,14 @@ a strip pulled alone shows exactly Y. The second derivative is B^T C B plus the 
 part is never negative, and the second is kept from it by dropping the negative principal stresses, found in closed
 form: under tension the matrix is exact.
 
+Compression: cloth that is pushed buckles, and into folds that the mesh cannot show. A triangle whose stress along the
+weft reaches -s_u puts the further strain w_u >= 0 into them, at the price s_u w_u, and along the warp likewise: its
+energy is the least over w of that price and of the energy above with E + w in place of E, a convex function of E. The
+load s = `buckling` pi^2 B / (2 A), A the area, is Euler's for half-waves of two edges by default (Choi and Ko, "Stable
+but responsive cloth", 2002, have such a response between vertices); 2 % of the stiffness stays, so that no triangle
+collapses. Fine meshes show folds themselves, and the load goes up with 1 / h^2. The matrix keeps the full stiffness: it
+bounds the slope from above, so that a step cannot open a fold too far.
+
 Bending: hinges, weighted triangle by triangle (`weft.models.hinge`). Where the cloth is flat at rest, the energy is
 quadratic in the positions, with a matrix that never changes and is exact (`weft.models.curvature`). Where it has angles
 at rest, it measures angles instead (`weft.models.folds`), which costs several times as much.
@@ -18,8 +26,9 @@ Damping: in the plane, stiffness-proportional: strain + tau * strain rate in pla
 damps its folding in the same way. The quadratic energy has no such damping: a force -tau Q v would also brake a bent
 cloth that turns as a whole.
 
-Limits: on unstructured meshes, flat triangles cannot follow a curvature k without stretching by (k h)^2 / 24, so that
-for edges h the cloth is stiffer by about Y k^2 h^4 / (600 B) of its bending: refine where folds are sharp.
+Limits: flat triangles in no order cannot follow a curvature k without strains of (k h)^2 / 24 that differ from one to
+the next. Where edges h are longer than the bending length (B / w)^(1/3), folds that cross the mesh at random are too
+stiff; compression is soft, but the strains of the other sign remain.
 """
 
 from __future__ import annotations
@@ -39,6 +48,7 @@ from weft.models.hinge import Frames, Hinges, build_frames, build_hinges, rest_a
 from weft.parameters import Parameters, quantity
 
 FLAT = 1e-3  # [rad] a mesh whose angles are all below counts as flat: six digits of a file leave 1e-4
+STIFFENING = 0.02  # of the stiffness stays with a triangle that buckles: with none, triangles collapsed
 
 
 class ShellParameters(Parameters):
@@ -46,6 +56,12 @@ class ShellParameters(Parameters):
 
     rest: Literal["mesh", "flat"] = quantity(
         "angles at rest: those of the mesh, or zero, as for cloth cut from a bolt", default="mesh"
+    )
+    buckling: float = quantity(
+        "load at which a triangle buckles, as a share of Euler's for a strip of its size; large: never",
+        default=0.25,
+        ge=0,
+        le=1e6,
     )
 
 
@@ -78,6 +94,8 @@ class Membrane(NamedTuple):
     """(m,) [m2]"""
     moduli: Floats
     """(4,) C_uu, C_uv, C_vv, G [N/m]"""
+    loads: Floats
+    """(m, 2) at which the cloth buckles within a triangle, along u and v [N/m]"""
     damping: float
     """[s]"""
 
@@ -91,6 +109,8 @@ class Work(NamedTuple):
     """(m, 6) area times F S, S the stress with damping: what F_u and F_v are pulled back by [N m]"""
     tension: Floats
     """(m, 3) S_uu, S_uv, S_vv without damping and without compression [N/m]"""
+    energy: Floats
+    """(m,) [J/m2]"""
 
 
 class Couplings(NamedTuple):
@@ -119,22 +139,17 @@ class Shell:
         frames, hinges = build_frames(mesh), build_hinges(mesh)
         curved = p.rest == "mesh" and bool((np.abs(rest_angles(mesh, hinges)) > FLAT).any())
         self._bending: Bending = (Folds if curved else Curvature)(mesh, frames, hinges, fabric)
-        self._membrane = _build_membrane(mesh, fabric, frames)
+        self._membrane = _build_membrane(mesh, fabric, frames, p.buckling)
         self.pairs, self._couplings = _build_couplings(self._membrane, self._bending)
         self._bending_pairs: Ints = _find_pairs(self._bending.pairs, self.pairs)
         m = len(mesh.triangles)
         self._corners = group_rows(mesh.triangles.ravel(), np.arange(3 * m, dtype=np.int32), mesh.n_vertices)
-        self._work = Work(np.zeros((m, 6)), np.zeros((m, 6)), np.zeros((m, 3)))
+        self._work = Work(np.zeros((m, 6)), np.zeros((m, 6)), np.zeros((m, 3)), np.zeros(m))
         self._last = np.full((2, *mesh.positions.shape), np.nan)
 
     def energy(self, x: Floats) -> float:
         self._update(x, np.zeros_like(x))
-        along, across = self._work.deformation[:, :3], self._work.deformation[:, 3:]
-        uu, vv = 0.5 * ((along**2).sum(axis=1) - 1.0), 0.5 * ((across**2).sum(axis=1) - 1.0)
-        uv = (along * across).sum(axis=1)
-        c_uu, c_uv, c_vv, shear = self._membrane.moduli
-        density = 0.5 * (c_uu * uu**2 + c_vv * vv**2 + shear * uv**2) + c_uv * uu * vv
-        return float(self._membrane.areas @ density) + self._bending.energy(x)
+        return float(self._membrane.areas @ self._work.energy) + self._bending.energy(x)
 
     def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
         self._update(x, v)
@@ -154,7 +169,7 @@ class Shell:
             self._last[0], self._last[1] = x, v
 
 
-def _build_membrane(mesh: Mesh, fabric: Fabric, frames: Frames) -> Membrane:
+def _build_membrane(mesh: Mesh, fabric: Fabric, frames: Frames, buckling: float) -> Membrane:
     corners = mesh.positions[mesh.triangles]
     edges = np.stack([corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]], axis=1)
     flat = np.stack([(edges * frames.weft[:, None]).sum(axis=2), (edges * frames.warp[:, None]).sum(axis=2)], axis=2)
@@ -167,6 +182,7 @@ def _build_membrane(mesh: Mesh, fabric: Fabric, frames: Frames) -> Membrane:
         gradients=np.ascontiguousarray(gradients),
         areas=0.5 * np.linalg.det(flat),
         moduli=np.array([y_u, poisson * np.sqrt(y_u * y_v), y_v, fabric.shear]),
+        loads=np.outer(buckling * np.pi**2 / np.linalg.det(flat), [fabric.bending_weft, fabric.bending_warp]),
         damping=float(fabric.damping),
     )
 
@@ -210,11 +226,29 @@ def _find_pairs(wanted: Ints, pairs: Ints) -> Ints:
     return found.astype(np.int32)
 
 
+@kernel
+def buckled_strains(over_u: float, over_v: float, c_uu: float, c_uv: float, c_vv: float) -> tuple[float, float]:
+    """Strains along u and v that go into folds, where the stresses exceed the loads of buckling by `over`.
+
+    The w >= 0 that make the energy least; where w > 0, the stress is -(load + STIFFENING c w).
+    """
+    if over_u >= 0.0 and over_v >= 0.0:
+        return 0.0, 0.0
+    k_u, k_v = (1.0 + STIFFENING) * c_uu, (1.0 + STIFFENING) * c_vv
+    w_u, w_v = -over_u / k_u, -over_v / k_v
+    if w_u > 0.0 and over_v + c_uv * w_u >= 0.0:
+        return w_u, 0.0
+    if w_v > 0.0 and over_u + c_uv * w_v >= 0.0:
+        return 0.0, w_v
+    det = k_u * k_v - c_uv * c_uv
+    return (c_uv * over_v - k_v * over_u) / det, (c_uv * over_u - k_u * over_v) / det
+
+
 @kernel(parallel=True)
 def update_triangles(x: Floats, v: Floats, membrane: Membrane, work: Work) -> None:
     """Overwrite all of `work`."""
-    triangles, gradients, areas, moduli, tau = membrane
-    deformation, pull, tension = work
+    triangles, gradients, areas, moduli, loads, tau = membrane
+    deformation, pull, tension, energy = work
     c_uu, c_uv, c_vv, shear = moduli[0], moduli[1], moduli[2], moduli[3]
     for t in prange(len(triangles)):
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
@@ -235,6 +269,13 @@ def update_triangles(x: Floats, v: Floats, membrane: Membrane, work: Work) -> No
             rate_vv += fv * dv
         e_uu, e_vv = 0.5 * (uu - 1.0), 0.5 * (vv - 1.0)
         s_uu, s_uv, s_vv = c_uu * e_uu + c_uv * e_vv, shear * uv, c_uv * e_uu + c_vv * e_vv
+        load_u, load_v = loads[t, 0], loads[t, 1]
+        w_u, w_v = buckled_strains(s_uu + load_u, s_vv + load_v, c_uu, c_uv, c_vv)
+        e_uu, e_vv = e_uu + w_u, e_vv + w_v
+        stored = c_uu * (e_uu * e_uu + STIFFENING * w_u * w_u) + c_vv * (e_vv * e_vv + STIFFENING * w_v * w_v)
+        energy[t] = 0.5 * (stored + shear * uv * uv) + c_uv * e_uu * e_vv + load_u * w_u + load_v * w_v
+        s_uu += c_uu * w_u + c_uv * w_v
+        s_vv += c_uv * w_u + c_vv * w_v
         area = areas[t]
         d_uu = area * (s_uu + tau * (c_uu * rate_uu + c_uv * rate_vv))
         d_uv = area * (s_uv + tau * shear * rate_uv)
