@@ -105,7 +105,7 @@ class DividingPlanes:
         self.parameters = parameters or DividingPlanesParameters()
         self._clearance, self._friction = surroundings.clearance, surroundings.friction
         self._body_friction, self._masses = surroundings.body_friction, surroundings.masses
-        self._finder = PairFinder(surroundings)
+        self._finder = PairFinder(surroundings, PRESSED)
         self._margin = MARGIN * float(surroundings.clearance.max())
         self.held_back = 0
 
@@ -258,10 +258,12 @@ class DividingPlanes:
 class PairFinder:
     """Candidates of the cloth with itself and with bodies, and their closest points."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, pressed: float) -> None:
+        """All pairs nearer than `pressed` times the contact distance bear."""
         cloth, bodies = surroundings.cloth, surroundings.bodies
         self._n = cloth.n_vertices
-        self._reach = float(surroundings.clearance.max())
+        self.reach = float(surroundings.clearance.max())
+        self.pressed = pressed * self.reach
         self._cloth_phase = surroundings.broad(cloth)
         self._body_phase = None if bodies is None else surroundings.broad(bodies)
         self._triangles, self._edges = cloth.triangles, cloth.topology.edges
@@ -293,8 +295,8 @@ class PairFinder:
             vertex_triangle = [on_body, *vertex_triangle, _rows(through, None, self._triangles)]
             edge_edge.append(_rows(cross.edge_edge, self._edges, self._body_edges))
         pairs = (
-            measured(x_t0, x_t1, np.concatenate(vertex_triangle), False, self._reach),
-            measured(x_t0, x_t1, np.concatenate(edge_edge), True, self._reach),
+            measured(x_t0, x_t1, np.concatenate(vertex_triangle), False, self.reach, self.pressed),
+            measured(x_t0, x_t1, np.concatenate(edge_edge), True, self.reach, self.pressed),
         )
         return pairs, beside
 
@@ -325,8 +327,8 @@ def fill_edge_edge(pairs: Ints, first: Ints, second: Ints, rows_out: Ints) -> No
             rows_out[q, 2 + c] = second[pairs[q, 1], c]
 
 
-def measured(x_t0: Floats, x_t1: Floats, rows: Ints, edges: bool, reach: float) -> Pairs:
-    """The pairs of `rows` (k, 4) with their closest points at `x_t0`.
+def measured(x_t0: Floats, x_t1: Floats, rows: Ints, edges: bool, reach: float, pressed: float) -> Pairs:
+    """The pairs of `rows` (k, 4) with their closest points at `x_t0`; all that are nearer than `pressed` [m] bear.
 
     Those that stay further apart than `reach` [m] along the line between their middles, at `x_t0` and at `x_t1`, are
     not worth the search: that line is their normal, and the space along it their gap. Neighbours in the mesh, the most
@@ -334,7 +336,7 @@ def measured(x_t0: Floats, x_t1: Floats, rows: Ints, edges: bool, reach: float) 
     """
     k = len(rows)
     pairs = Pairs(rows, edges, np.empty((k, 3)), np.empty(k), np.empty((k, 4)), np.empty(k, np.bool_))
-    update_closest(x_t0, x_t1, rows, edges, reach, pairs.normals, pairs.gaps, pairs.weights, pairs.bears)
+    update_closest(x_t0, x_t1, rows, edges, reach, pressed, pairs.normals, pairs.gaps, pairs.weights, pairs.bears)
     return pairs
 
 
@@ -370,13 +372,14 @@ def update_closest(
     rows: Ints,
     edges: bool,
     reach: float,
+    pressed: float,
     normals_out: Floats,
     gaps_out: Floats,
     weights_out: Floats,
     bears_out: Bools,
 ) -> None:
     """Overwrite what `Pairs` says of each row of `rows`."""
-    x, pressed = x_t0, PRESSED * reach
+    x = x_t0
     for q in prange(len(rows)):
         i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
         nx, ny, nz = _middle_line(x, i, j, k, m, edges)
