@@ -16,13 +16,15 @@ Friction by `drag` acts in both halves, half of it in each, against the change s
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from weft.arrays import Floats, Ints
 from weft.integrators import Dynamics, Start, System
 from weft.integrators.stability import refuse_long_step, spectral_bounds
+from weft.jit import kernel
 from weft.linear.constraints import Constraints
-from weft.linear.filtered import FilteredSystem
 from weft.parameters import Parameters, quantity
 
 
@@ -50,8 +52,7 @@ class Central:
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: CentralParameters | None = None) -> None:
         self.parameters = parameters or CentralParameters()
-        self._matrix = FilteredSystem(pairs, n_vertices)
-        self._no_stiffness = np.zeros((len(pairs), 3, 3))
+        self._pairs = pairs
         self.iterations = 0
 
     def begin(self, system: System, start: Start, dt: float) -> None:
@@ -89,9 +90,114 @@ class Central:
         """Half a step of velocity: its change, and the impulse of the constraints."""
         p, h, masses = self.parameters, 0.5 * self._dt, self._system.masses
         right = h * forces + c.impulses
-        self._matrix.assemble(self._start.v, masses, extra, self._no_stiffness, damping, h)
-        self._matrix.add_drag(c.drag)
-        guess = right / masses[:, None]
-        dv, exerted = self._matrix.solve(right, c, guess, p.tolerance, p.error, p.max_iterations)
-        self.iterations += self._matrix.iterations
+        dv, exerted = np.empty_like(right), np.empty_like(right)
+        self.iterations += solve_damped(
+            masses,
+            self._pairs,
+            h * damping,
+            h * extra + c.drag,
+            c.filters,
+            c.change,
+            right,
+            (p.tolerance, p.error, p.max_iterations),
+            dv,
+            exerted,
+        )
         return dv, exerted
+
+
+@kernel
+def _apply(masses: Floats, pairs: Ints, damping: Floats, diagonal: Floats, x: Floats, product_out: Floats) -> None:
+    """Overwrite `product_out` with (M + D) x; D has blocks `damping` between vertices, and `diagonal` besides."""
+    for i in range(len(masses)):
+        for r in range(3):
+            total = masses[i] * x[i, r]
+            for c in range(3):
+                total += diagonal[i, r, c] * x[i, c]
+            product_out[i, r] = total
+    for k in range(len(pairs)):
+        i, j = pairs[k, 0], pairs[k, 1]
+        for r in range(3):
+            pull = 0.0
+            for c in range(3):
+                pull += damping[k, r, c] * (x[j, c] - x[i, c])
+            product_out[i, r] += pull
+            product_out[j, r] -= pull
+
+
+@kernel
+def _project(filters: Floats, x_inout: Floats) -> None:
+    """Keep what is free of each row."""
+    for i in range(len(x_inout)):
+        a, b, c = x_inout[i, 0], x_inout[i, 1], x_inout[i, 2]
+        for r in range(3):
+            x_inout[i, r] = filters[i, r, 0] * a + filters[i, r, 1] * b + filters[i, r, 2] * c
+
+
+@kernel
+def solve_damped(
+    masses: Floats,
+    pairs: Ints,
+    damping: Floats,
+    diagonal: Floats,
+    filters: Floats,
+    change: Floats,
+    right: Floats,
+    until: tuple[float, float, int],
+    dv_out: Floats,
+    exerted_out: Floats,
+) -> int:
+    """Overwrite `dv_out` (n, 3) with the solution of (M + D) dv = right in the free directions; return the iterations.
+
+    `exerted_out` is what the constraints contribute, (M + D) dv - right. Masses outweigh damping in a short step, so
+    they are the preconditioner, with drag where there is some; from the start on, and in every direction, momentum is
+    that of `right`.
+    """
+    tolerance, error, most = until
+    n = len(masses)
+    weight = np.empty(n)
+    for i in range(n):
+        weight[i] = masses[i] + (diagonal[i, 0, 0] + diagonal[i, 1, 1] + diagonal[i, 2, 2]) / 3.0
+        for c in range(3):
+            dv_out[i, c] = right[i, c] / masses[i] if weight[i] < 2.0 * masses[i] else right[i, c] / weight[i]
+    _project(filters, dv_out)
+    dv_out += change
+    product, step, z = np.empty_like(right), np.zeros_like(right), np.empty_like(right)
+    _apply(masses, pairs, damping, diagonal, dv_out, product)
+    residual = right - product
+    _project(filters, residual)
+    size = 0.0
+    for i in range(n):
+        for c in range(3):
+            size += right[i, c] ** 2 / weight[i]
+    before, iterations = 0.0, 0
+    while iterations < most:
+        now = 0.0
+        for i in range(n):
+            for c in range(3):
+                z[i, c] = residual[i, c] / weight[i]
+                now += z[i, c] * residual[i, c]
+        if now <= tolerance * tolerance * size and now <= error * error * masses.sum():
+            break
+        if not math.isfinite(now):
+            break
+        for i in range(n):
+            for c in range(3):
+                step[i, c] = z[i, c] + (now / before * step[i, c] if iterations > 0 else 0.0)
+        _apply(masses, pairs, damping, diagonal, step, product)
+        _project(filters, product)
+        curved = 0.0
+        for i in range(n):
+            for c in range(3):
+                curved += step[i, c] * product[i, c]
+        if not curved > 0.0:
+            break
+        for i in range(n):
+            for c in range(3):
+                dv_out[i, c] += now / curved * step[i, c]
+                residual[i, c] -= now / curved * product[i, c]
+        before = now
+        iterations += 1
+    _apply(masses, pairs, damping, diagonal, dv_out, exerted_out)
+    exerted_out -= right
+    return iterations

@@ -29,4 +29,4 @@ class Reproduction(Protocol):
         """Run all cases, write the report into the folder, and return it. `advance` takes the number of parts done."""
 
 
-PAPERS = Family("paper", __name__, {"liu1998": "Liu1998"})
+PAPERS = Family("paper", __name__, {"liu1998": "Liu1998", "silva": "Silva"})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 from tests.collision.response.soups import DT, NOTHING, begun, n_meetings, soup
 
 from weft.collision.narrow.proximity import closest_features
-from weft.collision.response.impulses import Impulses, ImpulsesParameters, build_exchanges, exchange_impulses
+from weft.collision.response.impulses import Impulses, ImpulsesParameters, PairList, build_exchanges, exchange_impulses
 from weft.geometry.mesh import Mesh
 
 
@@ -182,3 +184,32 @@ def test_recovery_is_a_time(rng):
         ways.append(float((end - still)[3:, 2].max()))
     assert ways[1] == pytest.approx(2.0 * ways[0], rel=1e-9)
     assert ways[2] == pytest.approx(ways[0] * 0.1 * 0.4 / DT, rel=1e-9)
+
+
+def test_the_list_of_pairs_changes_nothing(rng):
+    """A step from a list made steps ago ends with the same bits as one from a list of its own."""
+    cloth, _ = sheets(0.006)
+    walk = [cloth.positions + 1e-4 * k * rng.normal(size=cloth.positions.shape) for k in range(6)]
+    parameters = ImpulsesParameters(sweeps=20, passes=5, detection="conservative", friction=True)
+    old = begun(lambda s: Impulses(s, parameters), cloth, walk[1])
+    listed = []
+    for x, goal in pairwise(walk):
+        far = goal + 3e-3 * np.sign(goal)
+        start = old._start._replace(x=x)
+        old.begin(start)
+        wanted = old.finish(far.copy(), NOTHING)
+        new = begun(lambda s: Impulses(s, parameters), cloth, walk[1])
+        new.begin(start)
+        np.testing.assert_array_equal(new.finish(far.copy(), NOTHING), wanted)
+        listed.append(old._listed.x)
+    assert new.counts.near > 0
+    assert sum(a is not b for a, b in pairwise(listed)) < len(listed) - 1, "the list was made anew each time"
+
+
+def test_a_list_holds_as_long_as_no_vertex_leaves_its_reach():
+    x = np.zeros((2, 3))
+    none = np.zeros((0, 4), np.int32)
+    listed = PairList(x, 0.1, none, none)
+    assert listed.holds(x + 0.05, x - 0.05)
+    assert not listed.holds(x, x + np.array([[0.0, 0, 0], [0.08, 0.08, 0]]))
+    assert not listed._replace(reach=-1.0).holds(x, x)

@@ -246,7 +246,7 @@ class PairFinder:
     def __init__(self, surroundings: Surroundings) -> None:
         cloth, bodies = surroundings.cloth, surroundings.bodies
         self._n = cloth.n_vertices
-        self._pressed = PRESSED * float(surroundings.clearance.max())
+        self.pressed = PRESSED * float(surroundings.clearance.max())
         self._cloth_phase = surroundings.broad(cloth)
         self._body_phase = None if bodies is None else surroundings.broad(bodies)
         self._triangles, self._edges = cloth.triangles, cloth.topology.edges
@@ -271,8 +271,8 @@ class PairFinder:
             vertex_triangle = [on_body, *vertex_triangle, _rows(through, None, self._triangles)]
             edge_edge.append(_rows(cross.edge_edge, self._edges, self._body_edges))
         pairs = (
-            measured(x_t0, np.concatenate(vertex_triangle), False, self._pressed),
-            measured(x_t0, np.concatenate(edge_edge), True, self._pressed),
+            measured(x_t0, np.concatenate(vertex_triangle), False, self.pressed),
+            measured(x_t0, np.concatenate(edge_edge), True, self.pressed),
         )
         return pairs, beside
 

@@ -40,7 +40,7 @@ from weft.collision.narrow import Contacts
 from weft.collision.narrow.conservative import first_contact
 from weft.collision.narrow.continuous import contacts_at, first_contact_times
 from weft.collision.response import StepStart, Surroundings
-from weft.collision.response.dividing_planes import PairFinder, Pairs
+from weft.collision.response.dividing_planes import PairFinder, Pairs, measured
 from weft.geometry.contacts import PlaneContacts
 from weft.jit import kernel, prange
 from weft.linear.constraints import Constraints, build_constraints
@@ -53,6 +53,7 @@ CLOSEST = (
 KEPT = 0.9  # of its gap, where that is smaller: what is told apart from contact
 SETTLED = 1e-4  # [m/s] sweeps stop when no impulse changes a velocity by more
 ROUNDING = 1e-12  # [m] of a distance
+REACH = 0.5  # contact distances that a vertex may go before pairs are looked for anew
 
 
 class ImpulsesParameters(Parameters):
@@ -225,6 +226,29 @@ def update_impacts(
             times_out[q] = first_contact(x, goal, rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3], edges, least)
 
 
+class PairList(NamedTuple):
+    """Pairs that may matter as long as every vertex stays near where it was when they were listed.
+
+    Sorted by vertices: which of them matter in a step, and in which order, does not depend on when they were listed.
+    """
+
+    x: Floats
+    """(n + b, 3) where the vertices were [m]"""
+    reach: float
+    """how far each may go from there [m]"""
+    vertex_triangle: Ints
+    """(k, 4)"""
+    edge_edge: Ints
+    """(k, 4)"""
+
+    def holds(self, x_t0: Floats, x_t1: Floats) -> bool:
+        """Whether no vertex leaves its reach on a straight way."""
+        if self.reach < 0.0:
+            return False
+        far = max(float(((x - self.x) ** 2).sum(axis=1).max(initial=0.0)) for x in (x_t0, x_t1))
+        return far <= self.reach**2
+
+
 class Impulses:
     """Repulsion of what is near, and inelastic collisions (da Silva; Bridson et al. 2002); see the module.
 
@@ -247,6 +271,8 @@ class Impulses:
         self._margin = float(surroundings.clearance.max()) + 2.0 * CLOSEST
         self.counts = ImpulseCounts()
         self._held = no_exchanges()
+        none = np.zeros((0, 4), np.int32)
+        self._listed = PairList(np.zeros((0, 3)), -1.0, none, none)
 
     def begin(self, start: StepStart) -> None:
         self._start = start
@@ -319,26 +345,38 @@ class Impulses:
         )
 
     def _find(self, goal: Floats) -> None:
-        """Look for pairs anew, around the way to `goal`."""
+        """Measure the pairs that matter on the way to `goal`, and look for them anew where the list does not hold."""
         start = time.perf_counter()
-        found, beside = self._finder.find(self._x, goal, self._margin)
-        self._pairs, self._beside = list(found), beside
-        if not self.parameters.self_collision:
-            for k, pairs in enumerate(found):
-                other = (pairs.rows >= self._n).any(axis=1)
-                arrays = (pairs.rows[other], pairs.edges, *(part[other] for part in pairs[2:]))
-                self._pairs[k] = Pairs(*arrays)  # type: ignore[arg-type]
-        reach = 0.5 * (self._margin - CLOSEST)
-        self._low, self._high = np.minimum(self._x, goal) - reach, np.maximum(self._x, goal) + reach
+        if not self._listed.holds(self._x, goal):
+            self._listed = self._list(goal)
+        self._pairs = [
+            measured(self._x, rows, edges, self._finder.pressed)
+            for rows, edges in ((self._listed.vertex_triangle, False), (self._listed.edge_edge, True))
+        ]
         self.counts.seconds += time.perf_counter() - start
+
+    def _list(self, goal: Floats) -> PairList:
+        """All pairs that come within the contact distance while no vertex goes further than the reach of the list."""
+        way = np.sqrt(((goal - self._x) ** 2).sum(axis=1).max(initial=0.0))
+        reach = max(REACH * self._margin, 1.5 * way)
+        found, _ = self._finder.find(self._x, self._x, self._margin + 2.0 * reach)
+        rows = []
+        for pairs in found:
+            kept = pairs.gaps <= self._margin + 2.0 * reach
+            if not self.parameters.self_collision:
+                kept &= (pairs.rows >= self._n).any(axis=1)
+            near = pairs.rows[kept]
+            rows.append(np.ascontiguousarray(near[np.lexsort(near.T[::-1])]))
+        return PairList(self._x, reach, *rows)
 
     def _near(self, goal: Floats) -> Exchanges:
         """Stage one: pairs that are too near, and vertices that come too near a body."""
         dt, parts = self._start.dt, []
         rate = min(PARTED, dt / self.parameters.recovery)
-        for pairs, first in zip(self._pairs, (self._beside, 0), strict=True):
+        for pairs in self._pairs:
             near = pairs.bears & (pairs.gaps < self._margin)
-            near[:first] = False  # a vertex on a body meets the body's own surface
+            if not pairs.edges:  # a vertex on a body meets the body's own surface
+                near &= (pairs.rows[:, 0] >= self._n) | (pairs.rows[:, 1] < self._n)
             overlap = self._clearance[pairs.rows[near]].max(axis=1) - pairs.gaps[near]
             near[near] = overlap > 0.0
             rows, overlap = pairs.rows[near], overlap[overlap > 0.0]
@@ -368,7 +406,7 @@ class Impulses:
 
     def _detect(self, goal: Floats) -> Exchanges:
         """What meets on the way to `goal`, each with the impulse target that stops it."""
-        if ((goal < self._low) | (goal > self._high)).any():
+        if not self._listed.holds(self._x, goal):
             self._find(goal)
         start = time.perf_counter()
         parts = []
