@@ -237,7 +237,7 @@ def least_over_folds(fabric, e_u, e_v, load_u, load_v):
 
 @pytest.mark.parametrize(
     ("e_u", "e_v"),
-    [(-0.05, 0.02), (0.02, -0.05), (-0.05, -0.03), (-0.05, 0.0), (0.01, -0.002), (-2e-6, -3e-6), (0.03, 0.01)],
+    [(-0.05, 0.02), (0.02, -0.05), (-0.05, -0.03), (-0.05, 0.0), (0.01, -0.002), (-2e-4, -3e-4), (0.03, 0.01)],
 )
 def test_pushed_cloth_buckles_within_triangles(e_u, e_v):
     """Against a search over all strains that might go into folds."""

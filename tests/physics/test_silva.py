@@ -54,7 +54,7 @@ def small(name, duration, n=13, **scene):
 
 @pytest.mark.parametrize("name", SCENES)
 def test_nothing_crosses_in_any_step(name):
-    simulation = Simulation(small(name, 1.1 if name == "sphere" else 0.6))
+    simulation = Simulation(small(name, 0.9 if name == "sphere" else 0.5))
     energies = []
     for frame in simulation:
         assert n_crossings(simulation) == 0
@@ -73,7 +73,7 @@ def test_nothing_crosses_in_any_step(name):
 @pytest.mark.parametrize("name", SCENES)
 def test_zones_alone_let_nothing_cross(name, zones):
     simulation = Simulation(small(name, 0.5, n=11, method=method(response={**FORCED, "zones": zones})))
-    for _ in range(450):
+    for _ in range(300):
         simulation.step()
         assert n_crossings(simulation) == 0
     counts = simulation.response.counts
@@ -105,8 +105,7 @@ def test_a_run_can_be_repeated_and_taken_up_again(threads):
     assert second.response.counts.near > 0
 
 
-@pytest.mark.parametrize("integrator", ["central", "implicit_euler"])
-@pytest.mark.parametrize("body", ["plane", "box"])
+@pytest.mark.parametrize(("body", "integrator"), [("plane", "central"), ("box", "implicit_euler")])
 def test_friction_angle_within_one_degree(body, integrator):
     """It sticks below, up to the settling of the first steps, and slides as Coulomb has it above."""
     parts = {"response": "impact_zones", "integrator": integrator, "model": {"name": "mass_spring", "structural": 0.02}}

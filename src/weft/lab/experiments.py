@@ -131,7 +131,7 @@ def swing(fabric: Fabric, length: float, dt: float, duration: float, amplitude: 
     below = x[:, 2].max() - x[:, 2]
     masses = vertex_masses(mesh, fabric.density)
     held = below < 1e-9
-    model = cast("Model", Shell(mesh, fabric))
+    model = cast("Model", Shell(mesh, fabric, LINEAR))
     x = find_rest(model, x, masses, ~held, tolerance=1e-7).positions
     lowest = model.energy(x) + GRAVITY * float(masses @ x[:, 2])
     shape = j0(2.404825557695773 * np.sqrt(np.maximum(length - below, 0.0) / length))

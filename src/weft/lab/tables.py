@@ -48,7 +48,7 @@ def sheets_table() -> Table:
     return Table("Measured sheets and measured drapes (Matsudaira 2015), 25.4 cm on 12.7 cm", head, rows)
 
 
-def resolution_table(name: str = "denim") -> Table:
+def resolution_table(name: str = "cotton_poplin") -> Table:
     """One fabric on grids of three resolutions and on unstructured meshes."""
     rows = []
     for kind in ("grid", "unstructured"):

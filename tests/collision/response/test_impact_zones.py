@@ -134,6 +134,23 @@ def test_pins_go_where_they_are_told(zones, rng):
     assert n_meetings(cloth.positions, end, cloth.triangles) == 0
 
 
+@pytest.mark.parametrize("zones", ZONES)
+def test_a_pinned_triangle_takes_a_free_one_along(zones):
+    """It goes up by 0.3 m through where the other lies, 0.1 m above, and is not moved by it."""
+    flat = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    cloth = Mesh(
+        np.concatenate([0.2 * flat + 0.2, flat + np.array([0.0, 0.0, 0.3])]), np.arange(6, dtype=np.int32).reshape(2, 3)
+    )
+    pinned = np.array([0, 1, 2], np.int32)
+    goal = cloth.positions.copy()
+    goal[pinned, 2] += 0.3
+    response, end = finished(cloth, goal, zones, pinned=pinned)
+    np.testing.assert_array_equal(end[pinned], goal[pinned])
+    assert response.counts.zone_steps == 1
+    assert n_meetings(cloth.positions, end, cloth.triangles) == 0
+    assert end[3:, 2].mean() > 0.35
+
+
 def plate(height):
     corners = np.array([[-2.0, -2.0, height], [2.0, -2.0, height], [0.0, 3.0, height]])
     return Mesh(corners, np.array([[0, 1, 2]], np.int32))

@@ -206,6 +206,16 @@ def test_the_list_of_pairs_changes_nothing(rng):
     assert sum(a is not b for a, b in pairwise(listed)) < len(listed) - 1, "the list was made anew each time"
 
 
+def test_pairs_are_listed_in_the_order_of_their_vertices(rng):
+    """Whatever the broad phase gives: a run that is taken up again lists pairs at another time."""
+    cloth = soup(rng, 14, 0.4)
+    response = begun(Impulses, cloth, cloth.positions + 0.05)
+    response.finish(cloth.positions + 0.05, NOTHING)
+    for rows in (response._listed.vertex_triangle.tolist(), response._listed.edge_edge.tolist()):
+        assert len(rows) > 10
+        assert rows == sorted(rows)
+
+
 def test_a_list_holds_as_long_as_no_vertex_leaves_its_reach():
     x = np.zeros((2, 3))
     none = np.zeros((0, 4), np.int32)
