@@ -36,8 +36,9 @@ def add_air_forces(
 ) -> None:
     """Add drag to `forces_out` (n, 3) and -df/dv, lumped on the diagonal, to `damping_out` (n, 3, 3).
 
-    `sway` (n, 3) are velocities relative to the whole cloth. `half_density_drag` (n,) is 1/2 r c at each vertex. The lumped derivative is the row sum, exact where neighbours
-    move together; that of stirred air is left out, being slow against any step.
+    `sway` (n, 3) are velocities relative to the whole cloth. `half_density_drag` (n,) is 1/2 r c at each vertex.
+    The lumped derivative is the row sum, exact where neighbours move together; that of stirred air is left out,
+    being slow against any step.
     """
     for vi in prange(len(x)):
         for k in range(starts[vi], starts[vi + 1]):
