@@ -8,7 +8,7 @@ from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
 
 from weft.collision.broad.boxes import build_boxes, corners, refit_vertex_boxes
 from weft.collision.certificate import self_intersections
-from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters, leaves_boxes
+from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters, leaves_boxes, push_off
 from weft.geometry.mesh import Mesh
 
 
@@ -121,3 +121,33 @@ def test_what_follows_cloth_that_is_held_back_is_held_back_too(order):
     assert n_meetings(x, goal, cloth.triangles) == 1  # the large one and the upper small one
     _, end = finished(cloth, goal, rounds=1)
     assert n_meetings(x, end, cloth.triangles) == 0
+
+
+def pushed(depth, speed, dt=1 / 120):
+    """Impulse (3,) and drag (3, 3) on a vertex of 1 g, `depth` too near a floor at rest and rising at `speed`."""
+    x, v = np.array([[0.0, 0.0, 0.01 - depth]]), np.array([[0.0, 0.0, speed]])
+    drag, impulse = np.zeros((1, 3, 3)), np.zeros((1, 3))
+    up, none, one = np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3)), np.zeros(1, np.int32)
+    ahead = x + dt * v
+    law = (dt, 500.0 * 120.0**2, 5.0, 5e-4)
+    motion = (x, ahead, ahead, v)
+    masses, clearance = np.array([1e-3]), np.array([0.01])
+    push_off(one, up, np.array([-depth]), none, np.zeros(1), motion, clearance, masses, law, drag, impulse)
+    return impulse[0], drag[0]
+
+
+def test_what_parts_by_itself_is_neither_pushed_nor_pulled():
+    """At the speed of its inertia the contact gives nothing; only what would slow it down is resisted."""
+    impulse, drag = pushed(0.004, 0.3)
+    np.testing.assert_allclose(impulse, 0.0, atol=1e-15)
+    assert drag[2, 2] > 0.0
+    assert pushed(0.004, 0.05)[0][2] > 0.0, "slower than it should come apart"
+    impulse, drag = pushed(0.004, 2.0)
+    assert not impulse.any()
+    assert not drag.any(), "it ends the step apart"
+
+
+def test_a_shorter_step_does_not_push_harder():
+    """The force is the same, so that a step that is split does not throw cloth that lies still."""
+    whole, half = (pushed(1e-4, 0.0, dt)[0][2] / dt for dt in (1 / 120, 1 / 240))
+    assert half == pytest.approx(whole, rel=1e-12)
