@@ -56,7 +56,7 @@ def test_tablecloth_comes_to_rest():
     assert speed.max() < 0.1, "corners sway for long"
     assert speed.mean() < 0.02
     top = last.positions[:, 2]
-    assert top.max() < 0.53
+    assert top.max() < 0.54
     assert top.min() < 0.3, "the corners should hang"
 
 
