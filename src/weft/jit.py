@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast, overload
 
 from weft.errors import WeftError
 
-ROWS_PER_THREAD = 4000  # on two busy cores, two threads on 2,600 rows took 4 times as long as one
+ROWS_PER_THREAD = 1000  # to pay for waking a thread
 STALE_CACHE_DAYS = 30  # a cache folder of other sources that nobody used for this long is removed
 
 
@@ -38,8 +38,9 @@ def requested_threads() -> int | None:
 
 _threads = requested_threads()
 # Threads that spin while they wait use up their share of a core that others want too: on two busy cores a parallel
-# kernel took 40 ms on two threads, 7 ms with this.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# kernel took 40 ms on two threads, 7 ms without. Waking one that sleeps costs more than most kernels take: on two idle
+# cores a frame took 154 ms with threads that sleep at once, 86 ms with threads that spin for some 20 us before.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 # Numba fixes its largest thread count at import; leave room for more threads than cores, so that
 # "the same bits for any number of threads" can be checked on any machine. A child process inherits the limit of its
 # parent, and may raise it.

@@ -130,7 +130,7 @@ class ImplicitStep:
     def _error(self) -> float:
         """The velocity [m/s] that may be missing: less where the cloth is slow, or errors would keep it awake."""
         v, masses = self._start.v, self._system.masses
-        speed = np.sqrt(masses @ np.einsum("ij,ij->i", v, v) / masses.sum())
+        speed = np.sqrt(np.einsum("i,ij,ij->", masses, v, v) / masses.sum())
         return float(np.clip(SLOW * speed, SLOW * self._p.error, self._p.error))
 
     def _solve_newton(self, c: Constraints) -> tuple[Floats, Floats]:

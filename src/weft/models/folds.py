@@ -96,7 +96,7 @@ class Folds:
         update_hinges(x, v, self._sheet, self._work)
 
     def energy(self, x: Floats) -> float:
-        return 0.5 * float(self._work.bends @ (self._weights @ self._work.bends))
+        return 0.5 * float(np.einsum("h,h->", self._work.bends, self._weights @ self._work.bends))
 
     def add_forces(self, x: Floats, forces_out: Floats) -> None:
         add_hinge_forces(self._work.rows, self._weights @ self._work.bends, *self._ends, forces_out)

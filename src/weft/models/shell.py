@@ -149,7 +149,8 @@ class Shell:
 
     def energy(self, x: Floats) -> float:
         self._update(x, np.zeros_like(x))
-        return float(self._membrane.areas @ self._work.energy) + self._bending.energy(x)
+        # einsum, not a product of BLAS, whose threads would go on spinning through the next kernels
+        return float(np.einsum("t,t->", self._membrane.areas, self._work.energy)) + self._bending.energy(x)
 
     def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
         self._update(x, v)

@@ -31,7 +31,7 @@ from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.08  # an edge stretched further than this, and by more than half of it in one step: it was too long
-SMALL_GAIN = 0.02  # of its kinetic energy: so much cloth may gain from nowhere in a step,
+SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it
 ERROR_HALVINGS = 2  # of a step because its linearisation went wrong
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
@@ -52,10 +52,6 @@ class State:
     """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
     step: int = 0
     """steps done since time 0"""
-
-    @property
-    def motion(self) -> tuple[Floats, Floats]:
-        return self.positions, self.velocities
 
 
 @dataclass(frozen=True)
@@ -108,7 +104,7 @@ class Simulation:
         self.integrator = classes["integrator"](self.system.pairs, n, parameters["integrator"])
         self.strain = classes["strain"](self._build_springs(parameters["strain"].diagonals), parameters["strain"])
         self.over_limit = 0.0
-        self._energy: tuple[Floats | None, float] = (None, 0.0)  # positions, and the energy of the state
+        self._elastic: tuple[Floats | None, float] = (None, 0.0)  # positions, and the elastic energy there
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
         self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
@@ -221,12 +217,18 @@ class Simulation:
         """Whether edges were stretched too far, or the cloth gained energy that no body, pin or wind gave it."""
         if overstretched(before.positions, after.positions, self.topology.edges, self.rest_lengths, LARGE_STRAIN):
             return True
-        at_start = self._energy[1] if self._energy[0] is before.positions else self.system.energy(*before.motion)
-        self._energy = after.positions, self.system.energy(*after.motion)
-        masses = self.world.masses
-        moving = 0.5 * float(masses @ np.einsum("ij,ij->i", before.velocities, before.velocities))
+        if self._elastic[0] is not before.positions:
+            self._elastic = before.positions, self.system.elastic_energy(before.positions)
+        elastic = self._elastic[1]
+        self._elastic = after.positions, self.system.elastic_energy(after.positions)
+        ways, masses = after.positions - before.positions, self.world.masses
+        moving, moving_after = (
+            0.5 * float(np.einsum("i,ij,ij->", masses, v, v)) for v in (before.velocities, after.velocities)
+        )
+        fallen = float(np.einsum("i,ij,j->", masses, ways, np.array(self.scene.gravity)))
+        gained = self._elastic[1] - elastic + moving_after - moving - fallen
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
-        return self._energy[1] - at_start > SMALL_GAIN * moving + given
+        return gained > SMALL_GAIN * (moving + elastic) + given
 
     def _fastest_mover(self, time: float, dt: float) -> float:
         """The largest speed [m/s] of bodies, pins and wind in the step."""

@@ -62,8 +62,8 @@ class ClothSystem:
 
     def energy(self, x: Floats, v: Floats) -> float:
         """Kinetic, elastic and gravitational energy [J]."""
-        motion = float(0.5 * self.masses @ (v**2).sum(axis=1) - self.masses @ (x @ self.gravity))
-        return motion + self.elastic_energy(x)
+        motion = 0.5 * np.einsum("i,ij,ij->", self.masses, v, v) - np.einsum("i,ij,j->", self.masses, x, self.gravity)
+        return float(motion) + self.elastic_energy(x)
 
     def _forces_and_drag(self, x: Floats, v: Floats, elapsed: float) -> tuple[Floats, Floats]:
         forces = self.masses[:, None] * self.gravity
