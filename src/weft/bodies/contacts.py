@@ -29,36 +29,24 @@ def find_contacts(
 
     `friction` (n,) is the fabric's coefficient at each vertex, used where a body has none of its own.
     """
-    return join_contacts(
-        [_contacts_with(k, body, x_t0, x_t1, clearance, friction, t0, t1) for k, body in enumerate(bodies)]
-    )
-
-
-def _contacts_with(
-    index: int,
-    body: Body,
-    x_t0: Floats,
-    x_t1: Floats,
-    clearance: Floats,
-    friction: Floats,
-    t0: float,
-    t1: float,
-) -> PlaneContacts:
-    kind, size = body.shape.solid()
-    poses = (*body.pose(t0), *body.pose(t1))
-    shares = np.empty(len(x_t0))
-    update_shares(kind, size, poses, x_t0, x_t1, clearance, shares)
-    k = int((shares >= 0.0).sum())
-    c = PlaneContacts(
-        np.empty(k, np.int32),
-        np.full(k, index, np.int32),
-        np.empty((k, 3)),
-        np.empty(k),
-        np.empty((k, 3)),
-        np.empty(k),
-    )
-    fill_contacts(
-        kind, size, poses, x_t0, x_t1, clearance, shares, t1 - t0, c.vertices, c.normals, c.gaps, c.velocities
-    )
-    c.friction[:] = friction[c.vertices] if body.friction is None else body.friction
-    return c
+    found = []
+    for index, body in enumerate(bodies):
+        kind, size = body.shape.solid()
+        poses = (*body.pose(t0), *body.pose(t1))
+        shares = np.empty(len(x_t0))
+        update_shares(kind, size, poses, x_t0, x_t1, clearance, shares)
+        k = int((shares >= 0.0).sum())
+        c = PlaneContacts(
+            np.empty(k, np.int32),
+            np.full(k, index, np.int32),
+            np.empty((k, 3)),
+            np.empty(k),
+            np.empty((k, 3)),
+            np.empty(k),
+        )
+        fill_contacts(
+            kind, size, poses, x_t0, x_t1, clearance, shares, t1 - t0, c.vertices, c.normals, c.gaps, c.velocities
+        )
+        c.friction[:] = friction[c.vertices] if body.friction is None else body.friction
+        found.append(c)
+    return join_contacts(found)

@@ -219,7 +219,7 @@ def cusick(
     """The Cusick drape test (BS 5058): a disc of 30 cm on a pedestal of 18 cm, unless others are given [m].
 
     The support is lowered within six seconds. Nodes depend on that, as they do in the laboratory: cotton has 8 or 9
-    when it is lowered within 1.5 s, 6 or 7 within 6 s and 5 within 20 s, at energies that differ by some per cent.
+    when it is lowered within 1.5 s, 6 or 7 within 6 s and 4 to 6 within 20 s, at energies that differ by some per cent.
     """
     mesh = build_polar(pedestal, radius, rings, sectors)
     distance = np.hypot(*mesh.positions[:, :2].T)

@@ -50,73 +50,61 @@ def _store(builder: Any, value: Any, array: Any, row: Any, vector: Any) -> None:
     builder.store(value, builder.bitcast(place, vector.as_pointer())).align = 4
 
 
-def _multiply_row(typing_context: Any, blocks: Any, columns: Any, first: Any, last: Any, x: Any, i: Any, y: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
-        vector = ir.VectorType(element, WIDTH)
-        block_data, column_data, x_data, y_data = (
-            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 6)
-        )
-        zero = ir.Constant(vector, [0.0] * WIDTH)
-        before = builder.block
-        loop, done = (builder.function.append_basic_block(name) for name in ("loop", "done"))
-        builder.cbranch(builder.icmp_signed("<", args[2], args[3]), loop, done)
-        builder.position_at_end(loop)
-        k, total = builder.phi(_LONG), builder.phi(vector)
-        k.add_incoming(args[2], before)
-        total.add_incoming(zero, before)
-        column = builder.zext(builder.load(builder.gep(column_data, [k])), _LONG)
-        x_row = builder.gep(x_data, [builder.mul(column, ir.Constant(_LONG, WIDTH))])
-        block = builder.gep(block_data, [builder.mul(k, ir.Constant(_LONG, 3 * WIDTH))])
-        summed = _add_product(builder, vector, block, x_row, total)
-        following = builder.add(k, ir.Constant(_LONG, 1))
-        k.add_incoming(following, loop)
-        total.add_incoming(summed, loop)
-        builder.cbranch(builder.icmp_signed("<", following, args[3]), loop, done)
-        builder.position_at_end(done)
-        result = builder.phi(vector)
-        result.add_incoming(zero, before)
-        result.add_incoming(summed, loop)
-        _store(builder, result, y_data, args[5], vector)
-        return context.get_dummy_value()
-
-    return types.void(blocks, columns, types.int64, types.int64, x, types.int64, y), codegen
+def _fold(builder: Any, first: Any, last: Any, start: Any, add: Callable[[Any, Any], Any]) -> Any:
+    """The loop total = add(k, total) for k from `first` to `last`, from `start` on; its last total."""
+    before = builder.block
+    loop, done = (builder.function.append_basic_block(name) for name in ("loop", "done"))
+    builder.cbranch(builder.icmp_signed("<", first, last), loop, done)
+    builder.position_at_end(loop)
+    k, total = builder.phi(_LONG), builder.phi(start.type)
+    k.add_incoming(first, before)
+    total.add_incoming(start, before)
+    summed = add(k, total)
+    following = builder.add(k, ir.Constant(_LONG, 1))
+    k.add_incoming(following, loop)
+    total.add_incoming(summed, loop)
+    builder.cbranch(builder.icmp_signed("<", following, last), loop, done)
+    builder.position_at_end(done)
+    result = builder.phi(start.type)
+    result.add_incoming(start, before)
+    result.add_incoming(summed, loop)
+    return result
 
 
-def _add_multiples(
-    typing_context: Any, factors: Any, columns: Any, first: Any, last: Any, x: Any, i: Any, y: Any
-) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
-        vector = ir.VectorType(element, WIDTH)
-        factor_data, column_data, x_data, y_data = (
-            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 6)
-        )
-        place = builder.gep(y_data, [builder.mul(args[5], ir.Constant(_LONG, WIDTH))])
-        start = _load(builder, place, vector)
-        before = builder.block
-        loop, done = (builder.function.append_basic_block(name) for name in ("loop", "done"))
-        builder.cbranch(builder.icmp_signed("<", args[2], args[3]), loop, done)
-        builder.position_at_end(loop)
-        k, total = builder.phi(_LONG), builder.phi(vector)
-        k.add_incoming(args[2], before)
-        total.add_incoming(start, before)
-        column = builder.zext(builder.load(builder.gep(column_data, [k])), _LONG)
-        values = _load(builder, builder.gep(x_data, [builder.mul(column, ir.Constant(_LONG, WIDTH))]), vector)
-        spread = _spread(builder, vector, builder.load(builder.gep(factor_data, [k])))
-        summed = builder.fadd(builder.fmul(values, spread, flags=("contract",)), total, flags=("contract",))
-        following = builder.add(k, ir.Constant(_LONG, 1))
-        k.add_incoming(following, loop)
-        total.add_incoming(summed, loop)
-        builder.cbranch(builder.icmp_signed("<", following, args[3]), loop, done)
-        builder.position_at_end(done)
-        result = builder.phi(vector)
-        result.add_incoming(start, before)
-        result.add_incoming(summed, loop)
-        _store(builder, result, y_data, args[5], vector)
-        return context.get_dummy_value()
+def _row_of(builder: Any, columns: Any, k: Any, x: Any) -> Any:
+    """Where the row of x starts that column k names."""
+    column = builder.zext(builder.load(builder.gep(columns, [k])), _LONG)
+    return builder.gep(x, [builder.mul(column, ir.Constant(_LONG, WIDTH))])
 
-    return types.void(factors, columns, types.int64, types.int64, x, types.int64, y), codegen
+
+def _row_product(is_block: bool) -> Any:
+    """`multiply_row`, or `add_multiples` where `is_block` is False."""
+
+    def typed(typing_context: Any, values: Any, columns: Any, first: Any, last: Any, x: Any, i: Any, y: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
+            vector = ir.VectorType(element, WIDTH)
+            value_data, column_data, x_data, y_data = (
+                _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 6)
+            )
+
+            def add(k: Any, total: Any) -> Any:
+                x_row = _row_of(builder, column_data, k, x_data)
+                if is_block:
+                    block = builder.gep(value_data, [builder.mul(k, ir.Constant(_LONG, 3 * WIDTH))])
+                    return _add_product(builder, vector, block, x_row, total)
+                spread = _spread(builder, vector, builder.load(builder.gep(value_data, [k])))
+                product = builder.fmul(_load(builder, x_row, vector), spread, flags=("contract",))
+                return builder.fadd(product, total, flags=("contract",))
+
+            place = builder.gep(y_data, [builder.mul(args[5], ir.Constant(_LONG, WIDTH))])
+            start = ir.Constant(vector, [0.0] * WIDTH) if is_block else _load(builder, place, vector)
+            _store(builder, _fold(builder, args[2], args[3], start, add), y_data, args[5], vector)
+            return context.get_dummy_value()
+
+        return types.void(values, columns, types.int64, types.int64, x, types.int64, y), codegen
+
+    return typed
 
 
 def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) -> Any:
@@ -133,10 +121,10 @@ def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) ->
     return types.void(blocks, x, types.int64, y), codegen
 
 
-multiply_row: Callable[..., None] = intrinsic(_multiply_row)
+multiply_row: Callable[..., None] = intrinsic(_row_product(is_block=True))
 """(blocks (b, 3, 4), columns (b,) int32, first, last, x (n, 4), i, y_out (n, 4)): overwrite row i of y with the sum of
 blocks `first` to `last`, each times the row of x that its column names."""
-add_multiples: Callable[..., None] = intrinsic(_add_multiples)
+add_multiples: Callable[..., None] = intrinsic(_row_product(is_block=False))
 """(factors (b,), columns (b,) int32, first, last, x (n, 4), i, y_inout (n, 4)): add to row i of y the sum of factors
 `first` to `last`, each times the row of x that its column names."""
 multiply_block: Callable[..., None] = intrinsic(_multiply_block)

@@ -162,27 +162,21 @@ def _filter_row(filters: Floats, i: int, y_inout: Lanes) -> None:
 
 
 @kernel
-def _multiply_rows(
-    first: int,
-    last: int,
-    rows: Longs,
-    columns: Ints,
-    blocks: Lanes,
-    factor_columns: Ints,
-    factors: Lanes,
-    spring_starts: Ints,
-    spring_items: Ints,
-    spring_weights: Floats,
-    tension: Floats,
-    x: Lanes,
-    y_out: Lanes,
-) -> None:
+def _multiply_rows(first: int, last: int, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes) -> None:
     """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
+    rows, columns, blocks, factor_columns, factors = (
+        work.rows,
+        work.columns,
+        work.blocks,
+        work.factor_columns,
+        work.factors,
+    )
+    starts, items, weights, tension = springs.starts, springs.items, springs.weights, springs.tension
     for i in range(first, last):
         multiply_row(blocks, columns, rows[i, 0], rows[i, 1], x, i, y_out)
         add_multiples(factors, factor_columns, rows[i, 2], rows[i, 3], x, i, y_out)
-        for k in range(spring_starts[i], spring_starts[i + 1]):
-            c, w = spring_items[k] >> 2, spring_weights[spring_items[k] >> 2, spring_items[k] & 3]
+        for k in range(starts[i], starts[i + 1]):
+            c, w = items[k] >> 2, weights[items[k] >> 2, items[k] & 3]
             y_out[i, 0] += w * tension[c, 0]
             y_out[i, 1] += w * tension[c, 1]
             y_out[i, 2] += w * tension[c, 2]
@@ -277,7 +271,7 @@ def solve_filtered(
     x, r, p, q, z = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     parents, shift, right, patch_inverse = levels.parents, levels.shift, levels.right, levels.inverse
     child_starts, children = levels.child_starts, levels.children
-    s_vertices, s_weights, s_blocks, s_starts, s_items, tension = springs
+    s_vertices, s_weights, s_blocks, _starts, _items, tension = springs
     n_patches = levels.n_smallest
     for i in range(n):
         is_free[i] = filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0  # of a projector: all is left
@@ -302,21 +296,7 @@ def solve_filtered(
             factors,
             inverse,
         )
-        _multiply_rows(
-            first,
-            last,
-            rows,
-            columns,
-            blocks,
-            factor_columns,
-            factors,
-            s_starts,
-            s_items,
-            s_weights,
-            tension,
-            x,
-            r,
-        )
+        _multiply_rows(first, last, work, springs, x, r)
         for i in range(first, last):
             for c in range(3):
                 r[i, c] = b[i, c] - r[i, c]
@@ -342,21 +322,7 @@ def solve_filtered(
                 _tighten(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS, s_vertices, s_weights, s_blocks, p, tension)
         for chunk in prange(CHUNKS):
             first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-            _multiply_rows(
-                first,
-                last,
-                rows,
-                columns,
-                blocks,
-                factor_columns,
-                factors,
-                s_starts,
-                s_items,
-                s_weights,
-                tension,
-                p,
-                q,
-            )
+            _multiply_rows(first, last, work, springs, p, q)
             for i in range(first, last):
                 if not is_free[i]:
                     _filter_row(filters, i, q)

@@ -167,7 +167,7 @@ class Simulation:
             raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
 
     def _advance(self, state: State, time: float, dt: float, halvings: int) -> State:
-        """One step of `dt`, or two of half of it where the cloth could not make way for a body in one."""
+        """One step of `dt`, or two of half of it where one was too long (see `_try`)."""
         moved = self._try(state, time, dt)
         if moved is not None:
             return moved
@@ -180,7 +180,10 @@ class Simulation:
         return replace(end, memory=state.memory[:0])
 
     def _try(self, state: State, time: float, dt: float) -> State | None:
-        """The state after one step; None where it is too long to end safely."""
+        """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.
+
+        The latter is asked of contacts that are solved as springs; the methods of the papers keep their steps.
+        """
         x, v = state.positions, state.velocities
         with self.clock("forces"):
             self.system.time = time

@@ -40,7 +40,7 @@ from weft.collision.narrow import Contacts
 from weft.collision.narrow.conservative import first_contact
 from weft.collision.narrow.continuous import contacts_at, first_contact_times
 from weft.collision.response import StepStart, Surroundings
-from weft.collision.response.dividing_planes import PairFinder, Pairs, measured
+from weft.collision.response.pairs import PairFinder, Pairs, measured
 from weft.geometry.contacts import PlaneContacts
 from weft.jit import kernel, prange
 from weft.linear.constraints import Constraints, build_constraints
