@@ -70,7 +70,7 @@ class GaussSeidel:
         )
         self.iterations += sweeps
         self._dv = dv
-        return dv, self._system.impulses(c, dv, right)
+        return dv, self._system.impulses(c, dv, right, np.ones(len(dv), bool))
 
     def _as_change(self, limits: Floats) -> Floats:
         """The change of velocity that takes each coordinate to its limit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Bools, Floats, Ints
 from weft.errors import WeftError
 from weft.linear.blocks import build_matrix, update_implicit_matrix, update_stiffness_product
 from weft.linear.constraints import Constraints
@@ -82,10 +82,10 @@ class FilteredSystem:
         self.iterations += iterations
         if not np.isfinite(dv).all():
             raise WeftError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
-        return dv, self.impulses(c, dv, right)
+        return dv, self.impulses(c, dv, right, np.einsum("nii->n", c.filters) != 3.0)
 
-    def impulses(self, constraints: Constraints, dv: Floats, right: Floats) -> Floats:
-        """A dv - `right` where a vertex is not free: what the constraints contributed."""
+    def impulses(self, constraints: Constraints, dv: Floats, right: Floats, held: Bools) -> Floats:
+        """A dv - `right` where a vertex is `held` (n,): what the constraints contributed."""
         out = np.empty_like(dv)
-        update_impulses(self.matrix, constraints.springs, dv, right, constraints.filters, out)
+        update_impulses(self.matrix, constraints.springs, dv, right, held, out)
         return out

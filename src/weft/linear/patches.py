@@ -60,7 +60,7 @@ class Patches(NamedTuple):
     update_starts: Ints
     """(m + 1,)"""
     updates: Ints
-    """(u, 3) when column k is done: which of `blocks` to lower, and the two blocks below the diagonal whose product lowers it"""
+    """(u, 3) when column k is done: which of `blocks` to lower, and the two blocks of the column that lower it"""
     arms: Floats
     """(n, 3) scratch: r of each row [m]"""
     small_inverse: Floats
@@ -221,80 +221,6 @@ def measure_arms(patch: int, x: Floats, order: Ints, row_starts: Ints, small_sta
 
 
 @kernel
-def add_product(y_inout: Floats, source: Floats, q: int, factor: float, arms: Floats, column: int) -> None:
-    """Add `factor` B_q Z_column to y (3, 6)."""
-    ax, ay, az = arms[column, 0], arms[column, 1], arms[column, 2]
-    for r in range(3):
-        b0, b1, b2 = factor * source[q, r, 0], factor * source[q, r, 1], factor * source[q, r, 2]
-        y_inout[r, 0] += b0
-        y_inout[r, 1] += b1
-        y_inout[r, 2] += b2
-        y_inout[r, 3] += ay * b2 - az * b1
-        y_inout[r, 4] += az * b0 - ax * b2
-        y_inout[r, 5] += ax * b1 - ay * b0
-
-
-@kernel
-def add_multiple(y_inout: Floats, f: float, arms: Floats, column: int) -> None:
-    """Add f Z_column to y (3, 6)."""
-    fx, fy, fz = f * arms[column, 0], f * arms[column, 1], f * arms[column, 2]
-    y_inout[0, 0] += f
-    y_inout[1, 1] += f
-    y_inout[2, 2] += f
-    y_inout[0, 4] += fz
-    y_inout[0, 5] -= fy
-    y_inout[1, 3] -= fz
-    y_inout[1, 5] += fx
-    y_inout[2, 3] += fy
-    y_inout[2, 4] -= fx
-
-
-@kernel
-def add_moments(blocks_inout: Floats, k: int, arms: Floats, row: int, y_inout: Floats) -> None:
-    """Add Z_row^T y to block k, and make y (3, 6) zero."""
-    ax, ay, az = arms[row, 0], arms[row, 1], arms[row, 2]
-    out = blocks_inout[k]
-    for c in range(MODES):
-        y0, y1, y2 = y_inout[0, c], y_inout[1, c], y_inout[2, c]
-        out[0, c] += y0
-        out[1, c] += y1
-        out[2, c] += y2
-        out[3, c] += ay * y2 - az * y1
-        out[4, c] += az * y0 - ax * y2
-        out[5, c] += ax * y1 - ay * y0
-        y_inout[0, c] = y_inout[1, c] = y_inout[2, c] = 0.0
-
-
-@kernel
-def filter_block(source: Floats, q: int, filters: Floats, i: int, j: int, block_out: Floats) -> None:
-    """Overwrite `block_out` (1, 3, 3) with S_i B_q S_j."""
-    for r in range(3):
-        for c in range(3):
-            value = 0.0
-            for p in range(3):
-                for s in range(3):
-                    value += filters[i, r, p] * source[q, p, s] * filters[j, s, c]
-            block_out[0, r, c] = value
-
-
-@kernel
-def find_block(column_starts: Ints, column_rows: Ints, row: int, column: int) -> int:
-    """Which block of C couples two large patches, `row` the later one; -1 where there is no room for it."""
-    if row == column:
-        return column
-    low, high = column_starts[column], column_starts[column + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if column_rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    if low < column_starts[column + 1] and column_rows[low] == row:
-        return len(column_starts) - 1 + low
-    return -1
-
-
-@kernel
 def invert_modes(blocks: Floats, k: int, inverse_out: Floats) -> None:
     """Overwrite the inverse of block k, symmetric and not negative; 0 for ways to move that others already cover."""
     a = inverse_out[k]
@@ -422,12 +348,7 @@ def answer(
             out, a = answers_out[column_rows[q]], factor[q]
             for i in range(MODES):
                 out[i] -= (
-                    a[i, 0] * y[0]
-                    + a[i, 1] * y[1]
-                    + a[i, 2] * y[2]
-                    + a[i, 3] * y[3]
-                    + a[i, 4] * y[4]
-                    + a[i, 5] * y[5]
+                    a[i, 0] * y[0] + a[i, 1] * y[1] + a[i, 2] * y[2] + a[i, 3] * y[3] + a[i, 4] * y[4] + a[i, 5] * y[5]
                 )
     total = 0.0
     for k in range(m - 1, -1, -1):
@@ -439,12 +360,7 @@ def answer(
             x, a = answers_out[column_rows[q]], factor[q]
             for j in range(MODES):
                 y[j] -= (
-                    a[0, j] * x[0]
-                    + a[1, j] * x[1]
-                    + a[2, j] * x[2]
-                    + a[3, j] * x[3]
-                    + a[4, j] * x[4]
-                    + a[5, j] * x[5]
+                    a[0, j] * x[0] + a[1, j] * x[1] + a[2, j] * x[2] + a[3, j] * x[3] + a[4, j] * x[4] + a[5, j] * x[5]
                 )
         for i in range(MODES):
             total += y[i] * right[k, i]

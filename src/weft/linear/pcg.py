@@ -24,20 +24,9 @@ import numpy as np
 from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
+from weft.linear.coupling import couple_patch, couple_springs, find_room, is_multiple, weigh_pieces, weigh_springs
 from weft.linear.lanes import WIDTH, add_multiples, multiply_block, multiply_row
-from weft.linear.patches import (
-    Patches,
-    add_moments,
-    add_multiple,
-    add_product,
-    answer,
-    factorise,
-    filter_block,
-    find_block,
-    gather,
-    invert_modes,
-    measure_arms,
-)
+from weft.linear.patches import Patches, answer, factorise, gather, invert_modes, measure_arms
 from weft.linear.springs import Springs, spring_impulses
 
 CHUNKS = 32
@@ -93,18 +82,6 @@ def _ordered_sum(values: Floats) -> float:
 
 
 @kernel
-def _is_multiple(blocks: Floats, k: int) -> bool:
-    """Whether block k is a multiple of the identity."""
-    value = blocks[k, 0, 0]
-    return bool(
-        blocks[k, 0, 1] == blocks[k, 0, 2] == blocks[k, 1, 0] == blocks[k, 1, 2] == blocks[k, 2, 0] == 0.0
-        and blocks[k, 2, 1] == 0.0
-        and blocks[k, 1, 1] == value
-        and blocks[k, 2, 2] == value
-    )
-
-
-@kernel
 def invert_symmetric(blocks: Floats, i: int, inverse_out: Floats) -> None:
     """Overwrite the inverse of the symmetric block i by its cofactors; 0 for a block that is not positive."""
     a00, a01, a02 = blocks[i, 0, 0], blocks[i, 0, 1], blocks[i, 0, 2]
@@ -157,7 +134,7 @@ def _copy_rows(
                 block[0, r, c] = diagonal[i, r, c]
         at += 1
         for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-            if _is_multiple(off_diagonal, k):
+            if is_multiple(off_diagonal, k):
                 factor_columns_out[factor_at] = rows[matrix.columns[k]]
                 factors_out[factor_at] = off_diagonal[k, 0, 0]
                 factor_at += 1
@@ -187,147 +164,6 @@ def _copy_rows(
 
 
 @kernel
-def _couple_patch(
-    patch: int,
-    order: Ints,
-    rows: Ints,
-    row_starts: Ints,
-    small_starts: Ints,
-    places: Ints,
-    arms: Floats,
-    matrix: BlockMatrix,
-    filters: Floats,
-    is_free: Bools,
-    blocks_inout: Floats,
-) -> None:
-    """Add to C, and to the C_a of its small patches, what the rows of one large patch hold."""
-    near, far, block = np.zeros((3, 6)), np.zeros((3, 6)), np.empty((1, 3, 3))
-    off_diagonal = matrix.off_diagonal
-    own = len(row_starts) - 1 + patch
-    for a in range(small_starts[patch], small_starts[patch + 1]):
-        for row in range(row_starts[a], row_starts[a + 1]):
-            i = order[row]
-            if is_free[row]:
-                add_product(near, matrix.diagonal, i, 1.0, arms, row)
-            else:
-                filter_block(matrix.diagonal, i, filters, i, i, block)
-                add_product(near, block, 0, 1.0, arms, row)
-            for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-                place = places[k]
-                if place < 0:
-                    continue
-                j = matrix.columns[k]
-                column = rows[j]
-                y = near if place == a else far
-                if not (is_free[row] and is_free[column]):
-                    filter_block(off_diagonal, k, filters, i, j, block)
-                    add_product(y, block, 0, 1.0, arms, column)
-                elif _is_multiple(off_diagonal, k):
-                    add_multiple(y, off_diagonal[k, 0, 0], arms, column)
-                else:
-                    add_product(y, off_diagonal, k, 1.0, arms, column)
-                if place != a:
-                    add_moments(blocks_inout, place, arms, row, far)
-            add_moments(blocks_inout, a, arms, row, near)
-        for r in range(6):
-            for c in range(6):
-                blocks_inout[own, r, c] += blocks_inout[a, r, c]
-
-
-@kernel
-def _couple_springs(
-    patch: int,
-    order: Ints,
-    rows: Ints,
-    row_starts: Ints,
-    small_starts: Ints,
-    large: Ints,
-    column_starts: Ints,
-    column_rows: Ints,
-    arms: Floats,
-    springs: Springs,
-    has_room: Bools,
-    filters: Floats,
-    blocks_inout: Floats,
-) -> None:
-    """Add to C, and to the C_a of its small patches, what springs couple to the rows of one large patch."""
-    y, block = np.zeros((3, 6)), np.empty((1, 3, 3))
-    first = len(row_starts) - 1
-    for a in range(small_starts[patch], small_starts[patch + 1]):
-        for row in range(row_starts[a], row_starts[a + 1]):
-            i = order[row]
-            for k in range(springs.starts[i], springs.starts[i + 1]):
-                spring, place = springs.items[k] >> 2, springs.items[k] & 3
-                for q in range(4):
-                    w = springs.weights[spring, place] * springs.weights[spring, q]
-                    j = springs.vertices[spring, q]
-                    column = rows[j]
-                    if w == 0.0 or large[column] > patch or (large[column] < patch and not has_room[spring]):
-                        continue
-                    filter_block(springs.blocks, spring, filters, i, j, block)
-                    at = find_block(column_starts, column_rows, patch, large[column])
-                    add_product(y, block, 0, w, arms, column)
-                    add_moments(blocks_inout, first + at, arms, row, y)
-                    if row_starts[a] <= column < row_starts[a + 1]:
-                        add_product(y, block, 0, w, arms, column)
-                        add_moments(blocks_inout, a, arms, row, y)
-
-
-@kernel
-def _weigh_pieces(first: int, pieces: Ints, column_starts: Ints, blocks: Floats, piece_blocks_out: Floats) -> None:
-    """Overwrite what each piece meets as a whole: the sum over its patches in C, from block `first` on, of shifts."""
-    m = len(pieces)
-    piece_blocks_out[:] = 0.0
-    for k in range(m):
-        out = piece_blocks_out[pieces[k]]
-        for r in range(3):
-            for c in range(3):
-                out[r, c] += blocks[first + k, r, c]
-                for q in range(first + m + column_starts[k], first + m + column_starts[k + 1]):
-                    out[r, c] += blocks[q, r, c] + blocks[q, c, r]
-
-
-@kernel
-def _weigh_springs(springs: Springs, rows: Ints, large: Ints, pieces: Ints, filters: Floats, out: Floats) -> None:
-    """Add what springs do to a piece as a whole: between two of its parts, nothing."""
-    total = np.empty((3, 3))
-    for k in range(len(springs.vertices)):
-        piece = -1
-        total[:] = 0.0
-        for p in range(4):
-            w = springs.weights[k, p]
-            if w != 0.0:
-                i = springs.vertices[k, p]
-                piece = pieces[large[rows[i]]]
-                for r in range(3):
-                    for c in range(3):
-                        total[r, c] += w * filters[i, r, c]
-        if piece < 0:
-            continue
-        for r in range(3):
-            for c in range(3):
-                for p in range(3):
-                    for q in range(3):
-                        out[piece, r, c] += total[p, r] * springs.blocks[k, p, q] * total[q, c]
-
-
-@kernel
-def _find_room(springs: Springs, rows: Ints, large: Ints, column_starts: Ints, column_rows: Ints) -> Bools:
-    """Whether C has room for all that each spring couples."""
-    out = np.ones(len(springs.vertices), np.bool_)
-    for k in range(len(out)):
-        for p in range(4):
-            if springs.weights[k, p] == 0.0:
-                continue
-            a = large[rows[springs.vertices[k, p]]]
-            for q in range(p):
-                if springs.weights[k, q] != 0.0:
-                    b = large[rows[springs.vertices[k, q]]]
-                    out[k] &= find_block(column_starts, column_rows, max(a, b), min(a, b)) >= 0
-    return out
-
-
-@kernel
 def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
     y0, y1, y2 = y_inout[row, 0], y_inout[row, 1], y_inout[row, 2]
     for r in range(3):
@@ -335,9 +171,7 @@ def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
 
 
 @kernel
-def _multiply_rows(
-    first: int, last: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes
-) -> None:
+def _multiply_rows(first: int, last: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes) -> None:
     """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
     rows, columns, blocks, factor_columns, factors = (
         work.rows,
@@ -509,7 +343,7 @@ def solve_filtered(
             measure_arms(patch, positions, order, row_starts, small_starts, arms)
     for chunk in prange(CHUNKS):
         for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
-            _couple_patch(
+            couple_patch(
                 patch,
                 order,
                 row_of,
@@ -522,13 +356,13 @@ def solve_filtered(
                 is_free,
                 patch_blocks,
             )
-    _weigh_pieces(n_small, pieces, column_starts, patch_blocks, patches.piece_blocks)
-    _weigh_springs(springs, row_of, large, pieces, filters, patches.piece_blocks)
-    has_room = _find_room(springs, row_of, large, column_starts, column_rows)
+    weigh_pieces(n_small, pieces, column_starts, patch_blocks, patches.piece_blocks)
+    weigh_springs(springs, row_of, large, pieces, filters, patches.piece_blocks)
+    has_room = find_room(springs, row_of, large, column_starts, column_rows)
     for chunk in prange(CHUNKS):
         for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
             first, last = row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]
-            _couple_springs(
+            couple_springs(
                 patch,
                 order,
                 row_of,
@@ -586,9 +420,7 @@ def solve_filtered(
         rho = _ordered_sum(partial[0]) + answer(column_starts, column_rows, factor, patch_inverse, right, answers)
         scale = max(scale, rho)
     for patch in range(n_large):
-        _turn_rows(
-            patch, 0.0, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p
-        )
+        _turn_rows(patch, 0.0, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p)
     goal = min(tolerance * tolerance * scale, energy)
     iteration = 0
     while rho > goal and rho > 0.0 and iteration < max_iterations:
@@ -642,13 +474,12 @@ def solve_filtered(
 
 
 @kernel(parallel=True)
-def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, filters: Floats, residual_out: Floats) -> None:
+def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, held: Bools, residual_out: Floats) -> None:
     row_starts, columns, _starts, _sources, diagonal, off_diagonal = matrix
     for i in prange(len(b)):
-        is_free = filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0
         for r in range(3):
             y = b[i, r]
-            if not is_free:
+            if held[i]:
                 y = diagonal[i, r, 0] * x[i, 0] + diagonal[i, r, 1] * x[i, 1] + diagonal[i, r, 2] * x[i, 2]
                 for k in range(row_starts[i], row_starts[i + 1]):
                     j, a = columns[k], off_diagonal[k]
@@ -657,10 +488,9 @@ def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, filters: Floats, 
 
 
 def update_impulses(
-    matrix: BlockMatrix, springs: Springs, x: Floats, b: Floats, filters: Floats, impulses_out: Floats
+    matrix: BlockMatrix, springs: Springs, x: Floats, b: Floats, held: Bools, impulses_out: Floats
 ) -> None:
-    """Overwrite `impulses_out` with A x - b, what the constraints contributed, where a vertex is not free; 0 elsewhere."""
-    _update_product(matrix, x, b, filters, impulses_out)
-    held = np.einsum("nii->n", filters) != 3.0
+    """Overwrite `impulses_out` with A x - b, what constraints contributed, where vertices are `held`; else with 0."""
+    _update_product(matrix, x, b, held, impulses_out)
     if len(springs.vertices) and held.any():
         impulses_out[held] += spring_impulses(springs, x)[held]
