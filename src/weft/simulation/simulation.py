@@ -119,6 +119,7 @@ class Simulation:
         surroundings = Surroundings(
             cloth, bodies, self.clearance, self.friction, body_friction, world.masses, broad, body_of
         )
+        self.surroundings = surroundings
         self.response = classes["response"](surroundings, parameters["response"])
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)

@@ -1,0 +1,255 @@
+"""An untangled start: cloth that crosses itself or bodies, or touches them, is parted before the first step.
+
+A response that keeps apart what starts apart needs a start that is: nothing crosses, and everything has a small gap. A
+start that is so already stays as it is, bit for bit. Else, in rounds, the features that cross or touch say which way
+they should go (`weft.collision.tangles`; vertices in bodies by the shortest way out, or one way for a whole part that
+passes through), and the vertices take the smoothest small motion u that obeys,
+
+    minimise  e sum_i |u_i|^2 + sum_edges |u_i - u_j|^2 + k sum_wishes (n . sum_j w_j u_j - c)^2,
+
+where wishes that would hold back are left out. Neighbours move together, so that triangles keep their shape, and e is
+such that about as much cloth comes along as has to move. Pinned vertices stay; those that are in the way after a while
+are let go. The exact certificate has the last word.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.arrays import Bools, Floats, Ints
+from weft.bodies import Body
+from weft.bodies.shapes import Plane
+from weft.collision.certificate import intersections, self_intersections
+from weft.collision.narrow import ContactKind, Contacts
+from weft.collision.narrow.proximity import closest_features
+from weft.collision.response import Surroundings
+from weft.collision.tangles import ZERO, Surface, Wishes, join_wishes, part_near, single_wishes, undo_crossings
+from weft.jit import threads_for
+from weft.linear.constraints import build_constraints
+from weft.linear.filtered import FilteredSystem
+from weft.linear.springs import build_springs
+
+TOUCHING = 1e-5  # [m] a gap below this is none: twice what a response never gives away, and a little
+GAP_SHARE = 0.1  # of the contact distance: the gap that is made
+MAX_ROUNDS = 200
+PATIENCE = 8  # rounds without progress before pins that are in the way yield
+STIFFNESS = 1e3  # k, of a wish
+LONGEST = 2.0  # mean edges: as far as a wish goes in one round
+REACH = 2.0  # times the size of what has to move: how far around it cloth comes along
+CHOICES = 6  # solves of one round, while wishes that hold back are left out
+TOLERANCE = 1e-3  # of the motion, to which it is solved
+MAX_ITERATIONS = 1000
+SLACK = 0.05  # of its way: a wish that is exceeded by more would hold back
+EXIT_STEPS = 64  # of following a line out of a body
+FACING = 0.5  # mean cosine of cloth in a body and its surface: below it, the cloth passes through
+SAMPLES = 8  # along each side of a triangle that crosses a body
+
+
+class Tangle(NamedTuple):
+    """What is wrong with a state."""
+
+    crossings: Ints
+    """(k, 2) triangles of cloth that cross"""
+    touching: tuple[Contacts, Contacts]
+    """vertices and triangles, and edges and edges, closer than TOUCHING"""
+    inside: list[Ints]
+    """vertices in each body"""
+    through: list[Ints]
+    """triangles that cross or touch each body"""
+
+    def counts(self) -> tuple[int, int, int]:
+        """Crossings of cloth, touching pairs of it, and vertices or triangles in or on bodies."""
+        in_bodies = sum(map(len, self.inside)) + sum(map(len, self.through))
+        return len(self.crossings), sum(len(c.distances) for c in self.touching), in_bodies
+
+
+class Untangled(NamedTuple):
+    """What was done about the start of a scene."""
+
+    crossings: int
+    """pairs of triangles that crossed"""
+    touching: int
+    """pairs of features that touched"""
+    in_bodies: int
+    """vertices in bodies and triangles across their surface"""
+    rounds: int
+    moved: float
+    """the longest way of a vertex [m]"""
+    pins: int
+    """pinned vertices that moved"""
+
+
+class Untangler:
+    """Looks for what is wrong with a start, and moves vertices until nothing is."""
+
+    def __init__(self, surroundings: Surroundings, bodies: list[Body], pinned: Bools) -> None:
+        self._surface = Surface(surroundings.cloth)
+        self._bodies = bodies
+        self._is_pinned = pinned
+        self._gaps = GAP_SHARE * surroundings.clearance
+        self._gap = float(self._gaps.min())
+        self._phase = surroundings.broad(surroundings.cloth)
+        self._system = FilteredSystem(self._surface.topology.edges, self._surface.n)
+        self._meshes = [None if isinstance(body.shape, Plane) else body.triangulate(0.0) for body in bodies]
+
+    def look(self, x: Floats) -> Tangle:
+        """What is wrong with the positions `x` (n, 3)."""
+        t = self._surface.topology
+        self._phase.refit(x, margin=TOUCHING)
+        found = self._phase.candidates()
+        rows = np.column_stack([found.vertex_triangle[:, 0], t.triangles[found.vertex_triangle[:, 1]]])
+        points = closest_features(x, np.ascontiguousarray(rows), False)
+        rows = t.edges[found.edge_edge].reshape(-1, 4)
+        edges = closest_features(x, np.ascontiguousarray(rows), True)
+        inside, through = [], []
+        for body, mesh in zip(self._bodies, self._meshes, strict=True):
+            d, _ = body.distances(x, 0.0)
+            inside.append(np.flatnonzero((d < TOUCHING) & ~self._is_pinned).astype(np.int32))
+            pairs = np.zeros((0, 2), np.int32) if mesh is None else intersections(x, t.triangles, *mesh)
+            through.append(np.unique(pairs[:, 0]))
+        return Tangle(
+            self_intersections(x, t.triangles),
+            (
+                points.selected(self._is_touching(points, 1)),
+                edges.selected(self._is_touching(edges, 2) & (edges.kinds == ContactKind.EDGE_EDGE)),
+            ),
+            inside,
+            through,
+        )
+
+    def _is_touching(self, c: Contacts, split: int) -> Bools:
+        """Neighbours in the mesh are near by nature: they touch only at distance 0."""
+        near = c.distances < TOUCHING
+        rows = np.flatnonzero(near & (c.distances > ZERO))
+        near[rows] = ~self._surface.are_neighbours(c.vertices[rows, :split], c.vertices[rows, split:])
+        return near
+
+    def untangle(self, x_start: Floats) -> tuple[Floats, Untangled, Tangle]:
+        """Positions (n, 3) near `x_start` at which nothing is wrong, what was done, and what is wrong all the same."""
+        with threads_for(len(x_start)):
+            return self._untangle(x_start)
+
+    def _untangle(self, x_start: Floats) -> tuple[Floats, Untangled, Tangle]:
+        x, tangle = x_start, self.look(x_start)
+        first = tangle.counts()
+        held = self._is_pinned.copy()
+        best, waited, rounds = sum(first), 0, 0
+        while sum(tangle.counts()) and rounds < MAX_ROUNDS:
+            wishes, size = self._wishes(x, tangle)
+            x = x + self._smooth_motion(wishes, size, held)
+            tangle = self.look(x)
+            rounds += 1
+            waited = 0 if sum(tangle.counts()) < best else waited + 1
+            best = min(best, sum(tangle.counts()))
+            if waited >= PATIENCE:
+                held[wishes.rows[wishes.weights != 0.0]] = False
+                waited = 0
+        ways = np.linalg.norm(x - x_start, axis=1)
+        pins = int((ways[self._is_pinned] > 0.0).sum())
+        return x, Untangled(*first, rounds, float(ways.max(initial=0.0)), pins), tangle
+
+    def _wishes(self, x: Floats, tangle: Tangle) -> tuple[Wishes, float]:
+        """Which way everything should go, and the size [m] of the largest part that has to move."""
+        parts = [self._leave(x, *each) for each in zip(self._bodies, tangle.inside, tangle.through, strict=True)]
+        size = max((float(part.ways.max(initial=0.0)) for part in parts), default=0.0)
+        touching = tangle.touching
+        has_no_side = any((c.distances <= ZERO).any() for c in touching)
+        if len(tangle.crossings) and not has_no_side:
+            back, extent = undo_crossings(self._surface, x, tangle.crossings, self._gap)
+            return join_wishes([*parts, back]), max(size, extent)
+        if has_no_side:
+            touching = (
+                touching[0].selected(touching[0].distances <= ZERO),
+                touching[1].selected(touching[1].distances <= ZERO),
+            )
+        apart = part_near(self._surface, x, touching, self._gap)
+        return join_wishes([*parts, apart]), max(size, self._gap)
+
+    def _leave(self, x: Floats, body: Body, inside: Ints, through: Ints) -> Wishes:
+        """The ways out of a body, of the vertices in it and of the triangles that cross it between their vertices."""
+        d, normals = body.distances(x, 0.0)
+        ways = (self._gaps - d)[:, None] * normals
+        facing = np.abs((normals * self._surface.vertex_normals(x)).sum(axis=1))
+        for part in self._surface.connected(inside):
+            if facing[part].mean() < FACING:
+                ways[part] = self._one_way_out(x, body, part, normals)
+        triangles = self._surface.topology.triangles[through]
+        triangles = triangles[~np.isin(triangles, inside).any(axis=1)]
+        return join_wishes([single_wishes(inside, ways[inside]), self._lift(x, body, triangles)])
+
+    def _one_way_out(self, x: Floats, body: Body, part: Ints, normals: Floats) -> Floats:
+        """The ways (k, 3) of all vertices of a part that passes through a body, in the direction that is shortest.
+
+        A part that ends in the body may go back where it came from; one that does not must leave to the front or back.
+        """
+        t, surface = self._surface.topology, self._surface
+        front = surface.vertex_normals(x)[part].mean(axis=0)
+        directions = [front, -front]
+        border = t.edges[surface.is_border]
+        if np.isin(part, border).any():
+            around = np.unique(np.concatenate([t.vertex_neighbours.row(int(i)) for i in part]))
+            outside = np.setdiff1d(around, part)
+            directions += [normals[part].mean(axis=0)]
+            directions += [x[outside].mean(axis=0) - x[part].mean(axis=0)] if len(outside) else []
+        best, shortest = np.zeros((len(part), 3)), np.inf
+        for direction in directions:
+            size = float(np.linalg.norm(direction))
+            if size == 0.0:
+                continue
+            unit = direction / size
+            far = _exits(body, x[part], unit, self._gaps[part])
+            if far.max() < shortest:
+                best, shortest = far[:, None] * unit, float(far.max())
+        return best
+
+    def _lift(self, x: Floats, body: Body, triangles: Ints) -> Wishes:
+        """The deepest point of each of `triangles` (k, 3) leaves the body."""
+        i, j = np.divmod(np.arange((SAMPLES + 1) ** 2), SAMPLES + 1)
+        i, j = i[i + j <= SAMPLES], j[i + j <= SAMPLES]
+        places = np.stack([i, j, SAMPLES - i - j], axis=1) / SAMPLES
+        points = np.einsum("sc,kcd->ksd", places, x[triangles])
+        d, normals = body.distances(np.ascontiguousarray(points.reshape(-1, 3)), 0.0)
+        deepest = d.reshape(len(triangles), len(places)).argmin(axis=1)
+        at = np.arange(len(triangles)) * len(places) + deepest
+        weights = np.column_stack([places[deepest], np.zeros(len(triangles))])
+        rows = np.column_stack([triangles, triangles[:, :1]]).astype(np.int32)
+        return Wishes(rows, weights, normals[at], np.maximum(self._gap - d[at], self._gap))
+
+    def _smooth_motion(self, wishes: Wishes, size: float, held: Bools) -> Floats:
+        """The motion (n, 3) that obeys the wishes, but for those that would hold back."""
+        n, edges = self._surface.n, self._surface.topology.edges
+        mean_edge = self._surface.mean_edge
+        ways = np.minimum(wishes.ways, LONGEST * mean_edge)
+        anchor = np.clip((mean_edge / (REACH * max(size, mean_edge))) ** 2, 1e-6, 1.0)
+        blocks = np.tile(-np.eye(3), (len(edges), 1, 1))
+        self._system.assemble(np.full(n, anchor), np.zeros((n, 3, 3)), blocks, np.zeros_like(blocks), 1.0)
+        constraints = build_constraints(n)
+        constraints.filters[held] = 0.0
+        error = TOLERANCE * float(ways.max(initial=mean_edge))
+        motion, active = np.zeros((n, 3)), np.ones(len(ways), bool)
+        for _ in range(CHOICES):
+            rows, weights, normals = wishes.rows[active], wishes.weights[active], wishes.normals[active]
+            pushes = STIFFNESS * normals[:, :, None] * normals[:, None, :]
+            right = np.zeros((n, 3))
+            for place in range(4):
+                pull = STIFFNESS * weights[:, place, None] * ways[active, None] * normals
+                np.add.at(right, rows[:, place], pull)
+            asked = constraints._replace(springs=build_springs(rows, weights, pushes, n))
+            motion, _ = self._system.solve(right, asked, motion, TOLERANCE, error, MAX_ITERATIONS)
+            gone = np.einsum("kp,kpc,kc->k", wishes.weights, motion[wishes.rows], wishes.normals)
+            wanted = np.where(active, gone <= ways * (1.0 + SLACK), gone < ways * (1.0 - SLACK))
+            if (wanted == active).all():
+                break
+            active = wanted
+        return motion
+
+
+def _exits(body: Body, points: Floats, direction: Floats, gaps: Floats) -> Floats:
+    """How far (k,) [m] points (k, 3) have to go in one direction to be out of a convex body, by a gap (k,) [m]."""
+    far = np.zeros(len(points))
+    for _ in range(EXIT_STEPS):
+        d, _ = body.distances(points + far[:, None] * direction, 0.0)
+        far += np.maximum(gaps - d, 0.0)
+    return far
