@@ -27,6 +27,7 @@ from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
 from weft.simulation.system import ClothSystem
+from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, untangle_start
 from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
@@ -81,9 +82,12 @@ class Simulation:
         x = self.world.positions
         self.state = state or State(x.copy(), self.world.velocities.copy(), np.zeros_like(x), np.zeros((0, *x.shape)))
         self.n_contacts = 0
-        self._build_parts()
+        self.untangled: Untangled | None = None
+        surroundings = self._build_parts()
+        if state is None:
+            self._check_start(surroundings)
 
-    def _build_parts(self) -> None:
+    def _build_parts(self) -> Surroundings:
         world = self.world
         n = len(world.positions)
         names: dict[str, str] = {}
@@ -119,10 +123,23 @@ class Simulation:
         surroundings = Surroundings(
             cloth, bodies, self.clearance, self.friction, body_friction, world.masses, broad, body_of
         )
-        self.surroundings = surroundings
         self.response = classes["response"](surroundings, parameters["response"])
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)
+        return surroundings
+
+    def _check_start(self, surroundings: Surroundings) -> None:
+        """Untangle the start where the response counts on it; else refuse only cloth inside bodies."""
+        scene = self.scene
+        try:
+            if self.response.needs_gaps and scene.untangle != "off":
+                self.state.positions, self.untangled = untangle_start(
+                    self.world, surroundings, self._is_pinned, scene.untangle == "partly"
+                )
+            else:
+                refuse_cloth_inside_bodies(self.world, self._is_pinned)
+        except WeftError as error:
+            raise WeftError(f"{scene.source}: {error}") from None
 
     def _build_system(self, models: list[Any]) -> ClothSystem:
         pieces, wind = self.world.pieces, self.scene.wind
