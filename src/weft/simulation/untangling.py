@@ -44,6 +44,7 @@ TOUCHING = 1e-5  # [m] a gap below this is none: twice what a response never giv
 GAP_SHARE = 0.1  # of the contact distance: the gap that is made
 MAX_ROUNDS = 200
 PATIENCE = 8  # rounds without progress before pins that are in the way yield
+GIVE_UP = 40  # rounds without progress
 STIFFNESS = 1e3  # k, of a wish
 LONGEST = 2.0  # mean edges: as far as a wish goes in one round
 REACH = 4.0  # times the size of what has to move: how far around it cloth comes along
@@ -199,7 +200,7 @@ class Untangler:
         first = tangle.counts()
         best, held = (x, tangle), self._is_pinned.copy()
         waited = rounds = 0
-        while sum(tangle.counts()) and rounds < MAX_ROUNDS:
+        while sum(tangle.counts()) and rounds < MAX_ROUNDS and waited < GIVE_UP:
             wishes, size = self._wishes(x, tangle)
             x = x + self._smooth_motion(wishes, size, held)
             tangle = self.look(x)
@@ -207,10 +208,9 @@ class Untangler:
             waited += 1
             if sum(tangle.counts()) < sum(best[1].counts()):
                 best, waited = (x, tangle), 0
-            if waited == PATIENCE:
-                asked = wishes.rows[wishes.ways > 0.0][wishes.weights[wishes.ways > 0.0] != 0.0]
-                held[asked] = False
-                waited = 0
+            if waited > 0 and waited % PATIENCE == 0:
+                is_asked = (wishes.weights != 0.0) & (wishes.ways > 0.0)[:, None]
+                held[wishes.rows[is_asked]] = False
         x, tangle = best
         ways = np.linalg.norm(x - x_start, axis=1)
         pins = int((ways[self._is_pinned] > 0.0).sum())
@@ -276,17 +276,29 @@ class Untangler:
         return best
 
     def _lift(self, x: Floats, body: Body, triangles: Ints) -> Wishes:
-        """The deepest point of each of `triangles` (k, 3) leaves the body."""
+        """The deepest point of each of `triangles` (k, 3) leaves the body.
+
+        A triangle that the body pierces leaves to its front or back.
+        """
         i, j = np.divmod(np.arange((SAMPLES + 1) ** 2), SAMPLES + 1)
         i, j = i[i + j <= SAMPLES], j[i + j <= SAMPLES]
         places = np.stack([i, j, SAMPLES - i - j], axis=1) / SAMPLES
-        points = np.einsum("sc,kcd->ksd", places, x[triangles])
-        d, normals = body.distances(np.ascontiguousarray(points.reshape(-1, 3)), 0.0)
+        points = np.einsum("sc,kcd->ksd", places, x[triangles]).reshape(-1, 3)
+        d, normals = body.distances(points, 0.0)
         deepest = d.reshape(len(triangles), len(places)).argmin(axis=1)
         at = np.arange(len(triangles)) * len(places) + deepest
+        d, normals, points = d[at], normals[at], points[at]
+        corners = x[triangles]
+        front = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        front /= np.maximum(np.linalg.norm(front, axis=1, keepdims=True), ZERO)
+        gaps = np.full(len(d), self._gap)
+        ways = np.maximum(gaps - d, gaps)
+        to_front, to_back = (_exits(body, points, sign * front, gaps) for sign in (1.0, -1.0))
+        pierced = np.abs((normals * front).sum(axis=1)) < FACING
+        normals = np.where(pierced[:, None], np.where(to_front <= to_back, 1.0, -1.0)[:, None] * front, normals)
+        ways = np.where(pierced, np.maximum(np.minimum(to_front, to_back), gaps), ways)
         weights = np.column_stack([places[deepest], np.zeros(len(triangles))])
-        rows = np.column_stack([triangles, triangles[:, :1]]).astype(np.int32)
-        return Wishes(rows, weights, normals[at], np.maximum(self._gap - d[at], self._gap))
+        return Wishes(np.column_stack([triangles, triangles[:, :1]]).astype(np.int32), weights, normals, ways)
 
     def _smooth_motion(self, wishes: Wishes, size: float, held: Bools) -> Floats:
         """The motion (n, 3) that obeys the wishes, but for those that would hold back."""
@@ -319,7 +331,7 @@ class Untangler:
 
 
 def _exits(body: Body, points: Floats, direction: Floats, gaps: Floats) -> Floats:
-    """How far (k,) [m] points (k, 3) have to go in one direction to be out of a convex body, by a gap (k,) [m]."""
+    """How far (k,) [m] points (k, 3) have to go in a direction to be out of a convex body, by a gap (k,) [m]."""
     far = np.zeros(len(points))
     for _ in range(EXIT_STEPS):
         d, _ = body.distances(points + far[:, None] * direction, 0.0)

@@ -25,6 +25,7 @@ ZERO = 1e-9  # [m] features closer than this have no side
 LYING = 0.7  # cosine of the angle between surfaces, from which on they lie on one another
 FLAT = 1e-3  # of the mean edge: what is not higher above a plane lies in it
 NUDGE = 0.25  # of the gap to be made: as far as vertices go that pass right through something
+CREASE = 10.0  # gaps: as far as a crease goes around another, so that its layers leave room for the others
 HIGHEST = 2**62  # level of a layer
 
 
@@ -49,7 +50,9 @@ def part_near(surface: Surface, x: Floats, contacts: tuple[Contacts, Contacts], 
         of_layers = c.vertices[layers], n_first[layers], first[layers], second[layers]
         ways[layers] = _layer_ways(surface, x, normals, *of_layers)
         signs[layers] = ways[layers].any(axis=1)
-    apart = Wishes(c.vertices, c.weights, ways * signs[:, None], gap - c.distances)
+    sizes = np.linalg.norm(ways, axis=1)
+    normals = ways * (signs / np.maximum(sizes, SHORTEST))[:, None]
+    apart = Wishes(c.vertices, c.weights, normals, sizes * gap - c.distances)
     unclear = np.unique(c.vertices[standing[signs[standing] == 0.0]])
     return join_wishes([Wishes(*(column[signs != 0.0] for column in apart)), _scatter(unclear, NUDGE * gap)])
 
@@ -121,7 +124,7 @@ def _layer_ways(
     for q in np.flatnonzero(outer | inner):  # a crease around another one: it goes outward, away from its neighbours
         vi = int(rows[q, 0] if outer[q] else rows[q, 3])
         outward = x[vi] - x[t.vertex_neighbours.row(vi)].mean(axis=0)
-        ways[q] = outward / max(float(np.linalg.norm(outward)), SHORTEST) * (1.0 if outer[q] else -1.0)
+        ways[q] = outward / max(float(np.linalg.norm(outward)), SHORTEST) * (CREASE if outer[q] else -CREASE)
     return ways
 
 
