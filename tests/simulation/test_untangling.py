@@ -163,7 +163,7 @@ def folded(mesh, fold_at, direction):
     return np.column_stack([flat, np.full(len(u), 0.1)])
 
 
-@pytest.mark.parametrize(("direction", "fold_at"), [((1, 0), 0.2), ((0, 1), 0.2), ((1, -1), 0.3), ((0.9, 0.43), 0.27)])
+@pytest.mark.parametrize(("direction", "fold_at"), [((1, 0), 0.2), ((0, 1), 0.2), ((1, -1), 0.3), ((0.9, 0.43), 0.25)])
 def test_a_fold_opens_without_a_crossing(tmp_path, direction, fold_at):
     """Also along a diagonal, and along no edges."""
     mesh = build_grid((0.4, 0.4), (11, 11))
@@ -274,11 +274,11 @@ def test_methods_that_count_on_no_gap_start_as_the_scene_says():
 
 def test_a_resumed_run_starts_from_the_same_bits(tmp_path):
     scene = Scene.model_validate(
-        {"cloth": [grid(), grid([0.003, 0.005, 0.25], plane="xz")], "fps": 2.0, "duration": 2.0}
+        {"cloth": [grid(), grid([0.003, 0.005, 0.25], plane="xz")], "fps": 2.0, "duration": 1.0}
     )
     whole = run(scene, tmp_path / "whole")
     assert whole.meta["untangled"]["crossings"] > 0
-    run(scene.model_copy(update={"duration": 1.0}), tmp_path / "resumed")
+    run(scene.model_copy(update={"duration": 0.5}), tmp_path / "resumed")
     resumed = run(scene, tmp_path / "resumed", resume=True)
     assert (whole.positions == resumed.positions).all()
     assert all(row["intersections"] == 0 for row in resumed.certificates)
@@ -287,7 +287,10 @@ def test_a_resumed_run_starts_from_the_same_bits(tmp_path):
 @needs_real_data
 @pytest.mark.parametrize(
     ("file", "scale", "crossings"),
-    [("garments/dress-v5k-f10k-v3.obj", 0.01, 4), ("makehuman/female_casualsuit01.obj", 0.1, 2)],
+    [
+        pytest.param("garments/dress-v5k-f10k-v3.obj", 0.01, 4, marks=pytest.mark.slow),
+        ("makehuman/female_casualsuit01.obj", 0.1, 2),
+    ],
 )
 def test_a_garment_that_crosses_itself_is_untangled(file, scale, crossings):
     simulation = build({"mesh": {"file": str(DATA.absolute() / file), "scale": scale}})

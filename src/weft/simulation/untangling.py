@@ -43,6 +43,7 @@ from weft.scene.build import World
 TOUCHING = 1e-5  # [m] a gap below this is none: twice what a response never gives away, and a little
 GAP_SHARE = 0.1  # of the contact distance: the gap that is made
 MAX_ROUNDS = 200
+STUCK = 4  # rounds without progress before another way out of bodies is tried
 PATIENCE = 8  # rounds without progress before pins that are in the way yield
 GIVE_UP = 40  # rounds without progress
 STIFFNESS = 1e3  # k, of a wish
@@ -201,7 +202,7 @@ class Untangler:
         best, held = (x, tangle), self._is_pinned.copy()
         waited = rounds = 0
         while sum(tangle.counts()) and rounds < MAX_ROUNDS and waited < GIVE_UP:
-            wishes, size = self._wishes(x, tangle)
+            wishes, size = self._wishes(x, tangle, waited >= STUCK)
             x = x + self._smooth_motion(wishes, size, held)
             tangle = self.look(x)
             rounds += 1
@@ -216,12 +217,13 @@ class Untangler:
         pins = int((ways[self._is_pinned] > 0.0).sum())
         return x, Untangled(*first, sum(tangle.counts()), float(ways.max(initial=0.0)), pins), tangle
 
-    def _wishes(self, x: Floats, tangle: Tangle) -> tuple[Wishes, float]:
+    def _wishes(self, x: Floats, tangle: Tangle, is_stuck: bool) -> tuple[Wishes, float]:
         """Which way everything should go, and the size [m] of the largest part that has to move.
 
         What has no side gets one first. Then crossings are undone, and only then is parted what is too near.
         """
-        parts = [self._leave(x, *each) for each in zip(self._bodies, tangle.inside, tangle.through, strict=True)]
+        by_body = zip(self._bodies, tangle.inside, tangle.through, strict=True)
+        parts = [self._leave(x, *each, is_stuck) for each in by_body]
         size = max((float(part.ways.max(initial=0.0)) for part in parts), default=0.0)
         touching = tangle.touching
         zero = [c.selected(c.distances <= ZERO) for c in touching]
@@ -242,7 +244,7 @@ class Untangler:
         c = c.selected((c.distances > TOUCHING) & ~exempt[c.vertices].any(axis=1))
         return Wishes(c.vertices, c.weights, c.normals, np.minimum(self._gap - c.distances, 0.0))
 
-    def _leave(self, x: Floats, body: Body, inside: Ints, through: Ints) -> Wishes:
+    def _leave(self, x: Floats, body: Body, inside: Ints, through: Ints, is_stuck: bool) -> Wishes:
         """The ways out of a body, of the vertices in it and of the triangles that cross it between their vertices."""
         d, normals = body.distances(x, 0.0)
         ways = (self._gaps - d)[:, None] * normals
@@ -252,7 +254,7 @@ class Untangler:
                 ways[part] = self._one_way_out(x, body, part, normals)
         triangles = self._surface.topology.triangles[through]
         triangles = triangles[~np.isin(triangles, inside).any(axis=1)]
-        return join_wishes([single_wishes(inside, ways[inside]), self._lift(x, body, triangles)])
+        return join_wishes([single_wishes(inside, ways[inside]), self._lift(x, body, triangles, is_stuck)])
 
     def _one_way_out(self, x: Floats, body: Body, part: Ints, normals: Floats) -> Floats:
         """The ways (k, 3) of all vertices of a part that passes through a body, in the direction that is shortest.
@@ -275,10 +277,10 @@ class Untangler:
                 best = np.outer(far if k < len(across) else np.full(len(part), shortest), unit)
         return best
 
-    def _lift(self, x: Floats, body: Body, triangles: Ints) -> Wishes:
+    def _lift(self, x: Floats, body: Body, triangles: Ints, is_stuck: bool) -> Wishes:
         """The deepest point of each of `triangles` (k, 3) leaves the body.
 
-        A triangle that the body pierces leaves to its front or back.
+        Where that leads nowhere, a triangle that the body pierces leaves to its front or back.
         """
         i, j = np.divmod(np.arange((SAMPLES + 1) ** 2), SAMPLES + 1)
         i, j = i[i + j <= SAMPLES], j[i + j <= SAMPLES]
@@ -294,7 +296,7 @@ class Untangler:
         gaps = np.full(len(d), self._gap)
         ways = np.maximum(gaps - d, gaps)
         to_front, to_back = (_exits(body, points, sign * front, gaps) for sign in (1.0, -1.0))
-        pierced = np.abs((normals * front).sum(axis=1)) < FACING
+        pierced = np.abs((normals * front).sum(axis=1)) < FACING if is_stuck else np.zeros(len(d), bool)
         normals = np.where(pierced[:, None], np.where(to_front <= to_back, 1.0, -1.0)[:, None] * front, normals)
         ways = np.where(pierced, np.maximum(np.minimum(to_front, to_back), gaps), ways)
         weights = np.column_stack([places[deepest], np.zeros(len(triangles))])

@@ -25,7 +25,7 @@ ZERO = 1e-9  # [m] features closer than this have no side
 LYING = 0.7  # cosine of the angle between surfaces, from which on they lie on one another
 FLAT = 1e-3  # of the mean edge: what is not higher above a plane lies in it
 NUDGE = 0.25  # of the gap to be made: as far as vertices go that pass right through something
-CREASE = 10.0  # gaps: as far as a crease goes around another, so that its layers leave room for the others
+CREASE = 15.0  # gaps: as far as a crease goes around another, so that its layers leave room for the others
 HIGHEST = 2**62  # level of a layer
 
 
