@@ -82,8 +82,9 @@ class Surface:
         joined = np.zeros(len(first), bool)
         for a in first.T:
             for b in second.T:
-                key = np.minimum(a, b).astype(np.int64) * self.n + np.maximum(a, b)
-                joined |= np.isin(key, self._edge_keys)
+                keys = np.minimum(a, b).astype(np.int64) * self.n + np.maximum(a, b)
+                at = np.minimum(np.searchsorted(self._edge_keys, keys), len(self._edge_keys) - 1)
+                joined |= self._edge_keys[at] == keys
         return joined
 
     def normals(self, x: Floats) -> Floats:
