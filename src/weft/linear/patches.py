@@ -422,12 +422,7 @@ def answer(
             out, a = answers_out[column_rows[q]], factor[q]
             for i in range(MODES):
                 out[i] -= (
-                    a[i, 0] * y[0]
-                    + a[i, 1] * y[1]
-                    + a[i, 2] * y[2]
-                    + a[i, 3] * y[3]
-                    + a[i, 4] * y[4]
-                    + a[i, 5] * y[5]
+                    a[i, 0] * y[0] + a[i, 1] * y[1] + a[i, 2] * y[2] + a[i, 3] * y[3] + a[i, 4] * y[4] + a[i, 5] * y[5]
                 )
     total = 0.0
     for k in range(m - 1, -1, -1):
@@ -439,12 +434,7 @@ def answer(
             x, a = answers_out[column_rows[q]], factor[q]
             for j in range(MODES):
                 y[j] -= (
-                    a[0, j] * x[0]
-                    + a[1, j] * x[1]
-                    + a[2, j] * x[2]
-                    + a[3, j] * x[3]
-                    + a[4, j] * x[4]
-                    + a[5, j] * x[5]
+                    a[0, j] * x[0] + a[1, j] * x[1] + a[2, j] * x[2] + a[3, j] * x[3] + a[4, j] * x[4] + a[5, j] * x[5]
                 )
         for i in range(MODES):
             total += y[i] * right[k, i]

@@ -335,9 +335,7 @@ def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
 
 
 @kernel
-def _multiply_rows(
-    first: int, last: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes
-) -> None:
+def _multiply_rows(first: int, last: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes) -> None:
     """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
     rows, columns, blocks, factor_columns, factors = (
         work.rows,
@@ -586,9 +584,7 @@ def solve_filtered(
         rho = _ordered_sum(partial[0]) + answer(column_starts, column_rows, factor, patch_inverse, right, answers)
         scale = max(scale, rho)
     for patch in range(n_large):
-        _turn_rows(
-            patch, 0.0, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p
-        )
+        _turn_rows(patch, 0.0, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p)
     goal = min(tolerance * tolerance * scale, energy)
     iteration = 0
     while rho > goal and rho > 0.0 and iteration < max_iterations:

@@ -203,7 +203,7 @@ class Untangler:
         waited = rounds = 0
         while sum(tangle.counts()) and rounds < MAX_ROUNDS and waited < GIVE_UP:
             wishes, size = self._wishes(x, tangle, waited >= STUCK)
-            x = x + self._smooth_motion(wishes, size, held)
+            x = x + self._smooth_motion(x, wishes, size, held)
             tangle = self.look(x)
             rounds += 1
             waited += 1
@@ -302,14 +302,14 @@ class Untangler:
         weights = np.column_stack([places[deepest], np.zeros(len(triangles))])
         return Wishes(np.column_stack([triangles, triangles[:, :1]]).astype(np.int32), weights, normals, ways)
 
-    def _smooth_motion(self, wishes: Wishes, size: float, held: Bools) -> Floats:
+    def _smooth_motion(self, x: Floats, wishes: Wishes, size: float, held: Bools) -> Floats:
         """The motion (n, 3) that obeys the wishes, but for those that would hold back."""
         n, edges = self._surface.n, self._surface.topology.edges
         mean_edge = self._surface.mean_edge
         ways = np.minimum(wishes.ways, LONGEST * mean_edge)
         anchor = np.clip((mean_edge / (REACH * max(size, mean_edge))) ** 2, 1e-6, 1.0)
         blocks = np.tile(-np.eye(3), (len(edges), 1, 1))
-        self._system.assemble(np.full(n, anchor), np.zeros((n, 3, 3)), blocks, np.zeros_like(blocks), 1.0)
+        self._system.assemble(x, np.full(n, anchor), np.zeros((n, 3, 3)), blocks, np.zeros_like(blocks), 1.0)
         constraints = build_constraints(n)
         constraints.filters[held] = 0.0
         slack = SLACK * np.maximum(np.abs(ways), self._gap)
