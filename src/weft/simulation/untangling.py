@@ -51,6 +51,7 @@ LONGEST = 2.0  # mean edges: as far as a wish goes in one round
 REACH = 4.0  # times the size of what has to move: how far around it cloth comes along
 CHOICES = 6  # solves of one round, while wishes that hold back are left out
 TOLERANCE = 1e-3  # of the motion, to which it is solved
+LARGEST_ERROR = 1e-4  # [m] and no finer than this, in single precision, as the engine solves its steps
 MAX_ITERATIONS = 1000
 SLACK = 0.05  # of its way: a wish that is exceeded by more would hold back
 EXIT_STEPS = 64  # of following a line out of a body
@@ -313,7 +314,6 @@ class Untangler:
         constraints = build_constraints(n)
         constraints.filters[held] = 0.0
         slack = SLACK * np.maximum(np.abs(ways), self._gap)
-        error = TOLERANCE * float(ways.max(initial=mean_edge))
         motion, active = np.zeros((n, 3)), ways > 0.0
         for _ in range(CHOICES):
             rows, weights, normals = wishes.rows[active], wishes.weights[active], wishes.normals[active]
@@ -323,7 +323,7 @@ class Untangler:
                 pull = STIFFNESS * weights[:, place, None] * ways[active, None] * normals
                 np.add.at(right, rows[:, place], pull)
             asked = constraints._replace(springs=build_springs(rows, weights, pushes, n))
-            motion, _ = self._system.solve(right, asked, motion, TOLERANCE, error, MAX_ITERATIONS)
+            motion, _ = self._system.solve(right, asked, motion, TOLERANCE, LARGEST_ERROR, MAX_ITERATIONS)
             gone = np.einsum("kp,kpc,kc->k", wishes.weights, motion[wishes.rows], wishes.normals)
             wanted = gone < np.where(active, ways + slack, ways - slack)
             if (wanted == active).all():
