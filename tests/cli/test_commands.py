@@ -241,7 +241,7 @@ def test_run_records_certifies_and_is_checked(command_line, tmp_path):
 
 def test_run_says_what_it_untangled_and_so_does_check(command_line, tmp_path):
     (tmp_path / "s.toml").write_text(f"fps = 10\n{CLOTH}{CLOTH}")
-    line = "untangled the start: 298 crossings and 192 touching pairs, moved vertices by up to 2.8 mm"
+    line = "untangled the start: 298 crossings, 192 touching pairs; moved vertices by up to 2.8 mm"
     code, out, err = command_line("run", "s.toml", "--frames", "1")
     assert (code, err) == (0, "")
     assert out.splitlines() == [line, "out/s: 2 frames, certified free of intersections"]

@@ -80,11 +80,11 @@ def run(
 
 def describe_start(untangled: dict[str, float]) -> str:
     """What was done about a tangled start, from the `meta.json` of its recording."""
-    words = {"crossings": "crossings", "touching": "touching pairs", "in_bodies": "vertices and triangles in bodies"}
-    found = " and ".join(f"{untangled[key]} {word}" for key, word in words.items() if untangled[key])
+    words = {"crossings": "crossings", "touching": "touching pairs", "in_bodies": "places in bodies"}
+    found = ", ".join(f"{untangled[key]} {word}" for key, word in words.items() if untangled[key])
     pins = f", {untangled['pins']} of them pinned" if untangled["pins"] else ""
     left = f"; {untangled['left']} are left" if untangled["left"] else ""
-    return f"untangled the start: {found}, moved vertices by up to {1e3 * untangled['moved']:.2g} mm{pins}{left}"
+    return f"untangled the start: {found}; moved vertices by up to {1e3 * untangled['moved']:.2g} mm{pins}{left}"
 
 
 def _by_stage(rows: list[dict[str, dict[str, float]]]) -> dict[str, float]:

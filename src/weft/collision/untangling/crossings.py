@@ -5,7 +5,7 @@ part has to go back through the other surface: the global intersection analysis 
 cloth" (SIGGRAPH 2003), with the rule of Ye, Nyberg and Xiong, "Fast discrete intersection detection for cloth
 penetration resolution" (2015), that the smaller region is the wrong one. Where a contour cuts both surfaces in two, the
 one that has less to move does. Where it cuts neither, because it ends at a border of each, one slides along it to the
-border of the other: there is nothing left to cross, as in the contour minimisation of Volino and Magnenat-Thalmann
+border of the other, which draws the contour together as the minimisation of Volino and Magnenat-Thalmann does
 (SIGGRAPH 2006). What is left, such as folds that cross next to a vertex that both sides share, is ironed: its vertices
 go towards the middle of their neighbours.
 """
