@@ -50,7 +50,7 @@ class ImplicitParameters(Parameters):
     )
     tolerance: float = quantity("linear: residual relative to the right-hand side", default=0.3, gt=0, lt=1)
     error: float = quantity(
-        "linear: velocity error at which to stop, root mean square", default=5e-3, unit="m/s", gt=0, le=1
+        "linear: velocity error at which to stop, root mean square", default=1e-2, unit="m/s", gt=0, le=1
     )
     max_iterations: int = quantity("conjugate-gradient iterations at most", default=400, ge=1, le=100000)
     newton_tolerance: float = quantity("residual at which Newton stops", default=1e-4, unit="m/s", gt=0, le=1)

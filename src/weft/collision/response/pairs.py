@@ -117,6 +117,29 @@ def _reach_along(x_t0: Floats, x_t1: Floats, i: int, nx: float, ny: float, nz: f
 
 
 @kernel
+def _between(x: Floats, i: int, j: int, k: int, m: int, is_edges: bool) -> Vector:
+    """A direction in which the second side is likely to lie before the first, of any length.
+
+    From the middle of the triangle to the vertex, or from the middle of an edge to the nearest end of the other.
+    """
+    if not is_edges:
+        return (
+            x[i, 0] - (x[j, 0] + x[k, 0] + x[m, 0]) / 3.0,
+            x[i, 1] - (x[j, 1] + x[k, 1] + x[m, 1]) / 3.0,
+            x[i, 2] - (x[j, 2] + x[k, 2] + x[m, 2]) / 3.0,
+        )
+    best, nx, ny, nz = np.inf, 0.0, 0.0, 0.0
+    for end, a, b, sign in ((i, k, m, 0.5), (j, k, m, 0.5), (k, i, j, -0.5), (m, i, j, -0.5)):
+        dx = sign * (2.0 * x[end, 0] - x[a, 0] - x[b, 0])
+        dy = sign * (2.0 * x[end, 1] - x[a, 1] - x[b, 1])
+        dz = sign * (2.0 * x[end, 2] - x[a, 2] - x[b, 2])
+        size = dx * dx + dy * dy + dz * dz
+        if size < best:
+            best, nx, ny, nz = size, dx, dy, dz
+    return nx, ny, nz
+
+
+@kernel
 def _are_apart(
     x_t0: Floats,
     x_t1: Floats,
@@ -155,8 +178,7 @@ def near_rows(
     """The vertices (k, 4) of each pair that may come nearer than `space` [m].
 
     Neighbours in the mesh are the most of all pairs whose boxes touch. They drop out: along the line between their
-    middles, or between their closest points, the boxes around the paths of the vertices, larger by `margin` [m], stay
-    on two sides.
+    middles the boxes around the paths of the vertices, larger by `margin` [m], stay on two sides.
     """
     n = len(pairs)
     keep = np.empty(n, np.bool_)
@@ -165,14 +187,8 @@ def near_rows(
         count = 0
         for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             i, j, k, m = _vertices(pairs, q, edges, seconds, is_edges)
-            nx, ny, nz = _middle_line(x_t0, i, j, k, m, is_edges)
+            nx, ny, nz = _between(x_t0, i, j, k, m, is_edges)
             keep[q] = not _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, space)
-            if keep[q]:
-                if is_edges:
-                    _, _, _, _, nx, ny, nz, _ = closest_edge_edge(x_t0, i, j, k, m)
-                else:
-                    _, _, _, _, nx, ny, nz, _ = closest_vertex_triangle(x_t0, i, j, k, m)
-                keep[q] = not _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, space)
             count += int(keep[q])
         counts[chunk + 1] = count
     for chunk in range(CHUNKS):
@@ -190,30 +206,13 @@ def near_rows(
 def measured(x_t0: Floats, x_t1: Floats, rows: Ints, edges: bool, reach: float, pressed: float) -> Pairs:
     """The pairs of `rows` (k, 4) with their closest points at `x_t0`; all that are nearer than `pressed` [m] bear.
 
-    Those that stay further apart than `reach` [m] along the line between their middles, at `x_t0` and at `x_t1`, are
-    not worth the search: that line is their normal, and the space along it their gap. Neighbours in the mesh, the most
-    of all candidates, are of this kind.
+    Those that stay further apart than `reach` [m] along the line between their middles (see `_between`), at `x_t0` and
+    at `x_t1`, are not worth the search: that line is their normal, and the space along it their gap.
     """
     k = len(rows)
     pairs = Pairs(rows, edges, np.empty((k, 3)), np.empty(k), np.empty((k, 4)), np.empty(k, np.bool_))
     update_closest(x_t0, x_t1, rows, edges, reach, pressed, pairs.normals, pairs.gaps, pairs.weights, pairs.bears)
     return pairs
-
-
-@kernel
-def _middle_line(x: Floats, i: int, j: int, k: int, m: int, edges: bool) -> Vector:
-    """From the middle of the second side to that of the first, of any length."""
-    if edges:
-        return (
-            x[i, 0] + x[j, 0] - x[k, 0] - x[m, 0],
-            x[i, 1] + x[j, 1] - x[k, 1] - x[m, 1],
-            x[i, 2] + x[j, 2] - x[k, 2] - x[m, 2],
-        )
-    return (
-        3.0 * x[i, 0] - x[j, 0] - x[k, 0] - x[m, 0],
-        3.0 * x[i, 1] - x[j, 1] - x[k, 1] - x[m, 1],
-        3.0 * x[i, 2] - x[j, 2] - x[k, 2] - x[m, 2],
-    )
 
 
 @kernel
@@ -242,7 +241,7 @@ def update_closest(
     x = x_t0
     for q in prange(len(rows)):
         i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
-        nx, ny, nz = _middle_line(x, i, j, k, m, edges)
+        nx, ny, nz = _between(x, i, j, k, m, edges)
         size = math.sqrt(nx * nx + ny * ny + nz * nz)
         space = free_space(x, i, j, k, m, edges, nx, ny, nz)
         if space > reach * size and free_space(x_t1, i, j, k, m, edges, nx, ny, nz) > reach * size:
