@@ -46,6 +46,7 @@ TANGLES = {
     "two copies": ([grid()] * 2, [], 0.7 * GAP),
     "five copies": ([grid()] * 5, [], 2.5 * GAP),
     "curved copies": ([grid(ripples=[{"amplitude": 0.02, "waves": [1.5, 0.5]}])] * 2, [], 0.8 * GAP),
+    "copies with hardly any contact distance": ([{**grid(), "contact_distance": 1e-6}] * 2, [], GAP),
     "layers of unlike meshes": ([grid(), grid(cells=7)], [], 1.5 * GAP),
     "standing on a sheet": ([grid(), grid([0, 0, 0.3], plane="xz")], [], 2 * GAP),
     "standing through it by 5 cm": ([grid(), grid([0.003, 0.005, 0.25], plane="xz")], [], 0.04),
@@ -267,7 +268,7 @@ def test_what_cannot_be_parted_is_named():
         build(grid([0, 0, 3]), grid([0, 0, 0]), collider=NO_ROOM, name="press")
     text = str(error.value)
     assert text.startswith("scene: cloth.1: cannot be untangled at the start: ")
-    assert "are in bodies, first at vertex 0 near [" in text
+    assert "242 vertices and triangles are in bodies, first at vertex 0 near [" in text
     assert text.endswith('; move it there, or go on with untangle = "partly"')
 
 

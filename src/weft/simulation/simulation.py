@@ -133,9 +133,11 @@ class Simulation:
         scene = self.scene
         try:
             if self.response.needs_gaps and scene.untangle != "off":
-                self.state.positions, self.untangled = untangle_start(
+                x, self.untangled = untangle_start(
                     self.world, surroundings, self._is_pinned, scene.untangle == "partly"
                 )
+                if self.untangled:
+                    self.state.positions = x
             else:
                 refuse_cloth_inside_bodies(self.world, self._is_pinned)
         except WeftError as error:

@@ -41,7 +41,8 @@ from weft.linear.springs import build_springs
 from weft.scene.build import World
 
 TOUCHING = 1e-5  # [m] a gap below this is none: twice what a response never gives away, and a little
-GAP_SHARE = 0.1  # of the contact distance: the gap that is made
+GAP_SHARE = 0.1  # of the contact distance: the gap that is made,
+SMALLEST_GAP = 3.0 * TOUCHING  # but at least this
 MAX_ROUNDS = 200
 STUCK = 4  # rounds without progress before another way out of bodies is tried
 PATIENCE = 8  # rounds without progress before pins that are in the way yield
@@ -123,7 +124,7 @@ def _describe(world: World, x: Floats, tangle: Tangle) -> str:
     vi = int(tangle.vertices(world.triangles)[0])
     k = max(i for i, piece in enumerate(world.pieces) if piece.first <= vi)
     place = ", ".join(f"{c:.3g}" for c in x[vi])
-    words = ("triangles cross", "features touch", "are in bodies")
+    words = ("pairs of triangles cross", "pairs of features touch", "vertices and triangles are in bodies")
     left = " and ".join(f"{n} {word}" for n, word in zip(tangle.counts(), words, strict=True) if n)
     return (
         f"cloth.{k}: cannot be untangled at the start: {left}, first at vertex {vi - world.pieces[k].first} "
@@ -152,7 +153,7 @@ class Untangler:
         self._surface = Surface(surroundings.cloth)
         self._bodies = bodies
         self._is_pinned = pinned
-        self._gaps = GAP_SHARE * surroundings.clearance
+        self._gaps = np.maximum(GAP_SHARE * surroundings.clearance, SMALLEST_GAP)
         self._gap = float(self._gaps.min())
         self._phase = surroundings.broad(surroundings.cloth)
         self._meshes = [None if isinstance(body.shape, Plane) else body.triangulate(0.0) for body in bodies]
