@@ -238,7 +238,8 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
 
     try:
         with np.load(path) as data:
-            state = State(data["positions"], data["velocities"], data["impulses"], data["memory"], int(data["step"]))
+            arrays = (data[name] for name in ("positions", "velocities", "impulses", "memory"))
+            state = State(*arrays, *(int(data[name]) for name in ("step", "caution", "failures")))
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None
