@@ -151,6 +151,7 @@ class Recorder:
             "fps": scene.fps,
             "arrays": {f"{name}.f32": {"dtype": "<f4", "shape": ["frames", n, 3]} for name in self._names()},
             "cloth": [{"first": piece.first, "n_vertices": piece.mesh.n_vertices} for piece in sim.world.pieces],
+            "untangled": sim.untangled._asdict() if sim.untangled else None,
             "scene": _scene_values(scene),
             "folder": str(Path(scene.folder).resolve()),
         }

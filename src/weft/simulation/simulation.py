@@ -27,6 +27,7 @@ from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
 from weft.simulation.system import ClothSystem
+from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, untangle_start
 from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
@@ -88,9 +89,12 @@ class Simulation:
         x = self.world.positions
         self.state = state or State(x.copy(), self.world.velocities.copy(), np.zeros_like(x), np.zeros((0, *x.shape)))
         self.n_contacts = 0
-        self._build_parts()
+        self.untangled: Untangled | None = None
+        surroundings = self._build_parts()
+        if state is None:
+            self._check_start(surroundings)
 
-    def _build_parts(self) -> None:
+    def _build_parts(self) -> Surroundings:
         world = self.world
         n = len(world.positions)
         names: dict[str, str] = {}
@@ -129,6 +133,22 @@ class Simulation:
         self.response = classes["response"](surroundings, parameters["response"])
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)
+        return surroundings
+
+    def _check_start(self, surroundings: Surroundings) -> None:
+        """Untangle the start where the response counts on it; else refuse only cloth inside bodies."""
+        scene = self.scene
+        try:
+            if self.response.needs_gaps and scene.untangle != "off":
+                x, self.untangled = untangle_start(
+                    self.world, surroundings, self._is_pinned, scene.untangle == "partly"
+                )
+                if self.untangled:
+                    self.state.positions = x
+            else:
+                refuse_cloth_inside_bodies(self.world, self._is_pinned)
+        except WeftError as error:
+            raise WeftError(f"{scene.source}: {error}") from None
 
     def _build_system(self, models: list[Any]) -> ClothSystem:
         pieces, wind = self.world.pieces, self.scene.wind
