@@ -9,10 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import Bools, Floats, Ints
-from weft.jit import kernel
+from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
-from weft.linear.patches import MODES
+from weft.linear.patches import MODES, Patches, factorise, invert_modes, measure_arms
 from weft.linear.springs import Springs
+
+
+@kernel
+def is_identity(filters: Floats, i: int) -> bool:
+    """Whether vertex i is free in all directions; `filters` are projectors."""
+    return bool(filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0)
 
 
 @kernel
@@ -102,7 +108,7 @@ def _find_block(column_starts: Ints, column_rows: Ints, row: int, column: int) -
 
 
 @kernel
-def couple_patch(
+def _couple_patch(
     patch: int,
     order: Ints,
     rows: Ints,
@@ -150,7 +156,7 @@ def couple_patch(
 
 
 @kernel
-def couple_springs(
+def _couple_springs(
     patch: int,
     order: Ints,
     rows: Ints,
@@ -189,7 +195,7 @@ def couple_springs(
 
 
 @kernel
-def weigh_pieces(first: int, pieces: Ints, column_starts: Ints, blocks: Floats, piece_blocks_out: Floats) -> None:
+def _weigh_pieces(first: int, pieces: Ints, column_starts: Ints, blocks: Floats, piece_blocks_out: Floats) -> None:
     """Overwrite what each piece meets as a whole: the sum over its patches in C, from block `first` on, of shifts."""
     m = len(pieces)
     piece_blocks_out[:] = 0.0
@@ -203,7 +209,7 @@ def weigh_pieces(first: int, pieces: Ints, column_starts: Ints, blocks: Floats, 
 
 
 @kernel
-def weigh_springs(springs: Springs, rows: Ints, large: Ints, pieces: Ints, filters: Floats, out: Floats) -> None:
+def _weigh_springs(springs: Springs, rows: Ints, large: Ints, pieces: Ints, filters: Floats, out: Floats) -> None:
     """Add what springs do to a piece as a whole: between two of its parts, nothing."""
     total = np.empty((3, 3))
     for k in range(len(springs.vertices)):
@@ -227,7 +233,7 @@ def weigh_springs(springs: Springs, rows: Ints, large: Ints, pieces: Ints, filte
 
 
 @kernel
-def find_room(springs: Springs, rows: Ints, large: Ints, column_starts: Ints, column_rows: Ints) -> Bools:
+def _find_room(springs: Springs, rows: Ints, large: Ints, column_starts: Ints, column_rows: Ints) -> Bools:
     """Whether C has room for all that each spring couples."""
     out = np.ones(len(springs.vertices), np.bool_)
     for k in range(len(out)):
@@ -240,3 +246,48 @@ def find_room(springs: Springs, rows: Ints, large: Ints, column_starts: Ints, co
                     b = large[rows[springs.vertices[k, q]]]
                     out[k] &= _find_block(column_starts, column_rows, max(a, b), min(a, b)) >= 0
     return out
+
+
+@kernel(parallel=True)
+def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, positions: Floats, filters: Floats) -> None:
+    """Overwrite what `patches` keeps of a matrix with contacts, whose vertices stand at `positions`."""
+    order, rows, row_starts, small_starts, large = (
+        patches.order,
+        patches.rows,
+        patches.row_starts,
+        patches.small_starts,
+        patches.large,
+    )
+    places, arms, blocks, small_inverse = patches.places, patches.arms, patches.blocks, patches.small_inverse
+    column_starts, column_rows = patches.column_starts, patches.column_rows
+    n_small, n_large = len(small_inverse), len(patches.inverse)
+    is_free = np.empty(len(order), np.bool_)
+    for row in range(len(order)):
+        is_free[row] = is_identity(filters, order[row])
+    blocks[:] = 0.0
+    for patch in range(n_large):
+        measure_arms(patch, positions, order, row_starts, small_starts, arms)
+    for patch in prange(n_large):
+        _couple_patch(patch, order, rows, row_starts, small_starts, places, arms, matrix, filters, is_free, blocks)
+    _weigh_pieces(n_small, patches.pieces, column_starts, blocks, patches.piece_blocks)
+    _weigh_springs(springs, rows, large, patches.pieces, filters, patches.piece_blocks)
+    has_room = _find_room(springs, rows, large, column_starts, column_rows)
+    for patch in prange(n_large):
+        _couple_springs(
+            patch,
+            order,
+            rows,
+            row_starts,
+            small_starts,
+            large,
+            column_starts,
+            column_rows,
+            arms,
+            springs,
+            has_room,
+            filters,
+            blocks,
+        )
+        for a in range(small_starts[patch], small_starts[patch + 1]):
+            invert_modes(blocks, a, small_inverse)
+    factorise(n_small, column_starts, patches.update_starts, patches.updates, blocks, patches.factor, patches.inverse)

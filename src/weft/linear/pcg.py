@@ -24,9 +24,9 @@ import numpy as np
 from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
-from weft.linear.coupling import couple_patch, couple_springs, find_room, is_multiple, weigh_pieces, weigh_springs
+from weft.linear.coupling import is_identity, is_multiple, update_patches
 from weft.linear.lanes import WIDTH, add_multiples, multiply_block, multiply_row
-from weft.linear.patches import Patches, answer, factorise, gather, invert_modes, measure_arms
+from weft.linear.patches import Patches, answer, gather
 from weft.linear.springs import Springs, spring_impulses
 
 CHUNKS = 32
@@ -319,101 +319,61 @@ def solve_filtered(
         patches.small_starts,
         patches.large,
     )
-    pieces, places, arms = patches.pieces, patches.places, patches.arms
-    column_starts, column_rows = patches.column_starts, patches.column_rows
-    small_inverse, patch_blocks, factor, patch_inverse = (
-        patches.small_inverse,
-        patches.blocks,
-        patches.factor,
-        patches.inverse,
+    arms, pieces, column_starts, column_rows = (
+        patches.arms,
+        patches.pieces,
+        patches.column_starts,
+        patches.column_rows,
     )
+    small_inverse, factor, patch_inverse = patches.small_inverse, patches.factor, patches.inverse
     small_answers, right, answers = patches.small_answers, patches.right, patches.answers
     s_vertices, s_weights, s_blocks, _starts, _items, tension = springs
-    n_small, n_large = len(small_inverse), len(patch_inverse)
+    n_large = len(patch_inverse)
+    update_patches(matrix, springs, patches, positions, filters)
     for row in range(n):
         i = order[row]
-        is_free[row] = filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0  # of a projector: all is left
+        is_free[row] = is_identity(filters, i)
         for c in range(3):
             x[row, c] = x_inout[i, c]
             p[row, c] = 0.0
-    patch_blocks[:] = 0.0
     _tighten(0, m, row_of, s_vertices, s_weights, s_blocks, x, tension)
     for chunk in prange(CHUNKS):
-        for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
-            measure_arms(patch, positions, order, row_starts, small_starts, arms)
-    for chunk in prange(CHUNKS):
-        for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
-            couple_patch(
-                patch,
-                order,
-                row_of,
-                row_starts,
-                small_starts,
-                places,
-                arms,
-                matrix,
-                filters,
-                is_free,
-                patch_blocks,
-            )
-    weigh_pieces(n_small, pieces, column_starts, patch_blocks, patches.piece_blocks)
-    weigh_springs(springs, row_of, large, pieces, filters, patches.piece_blocks)
-    has_room = find_room(springs, row_of, large, column_starts, column_rows)
-    for chunk in prange(CHUNKS):
-        for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
-            first, last = row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]
-            couple_springs(
-                patch,
-                order,
-                row_of,
-                row_starts,
-                small_starts,
-                large,
-                column_starts,
-                column_rows,
-                arms,
-                springs,
-                has_room,
-                filters,
-                patch_blocks,
-            )
-            for a in range(small_starts[patch], small_starts[patch + 1]):
-                invert_modes(patch_blocks, a, small_inverse)
-            _copy_rows(
-                first,
-                last,
-                order,
-                row_of,
-                matrix,
-                springs,
-                filters,
-                is_free,
-                rows,
-                columns,
-                blocks,
-                factor_columns,
-                factors,
-                inverse,
-            )
-            _multiply_rows(first, last, order, work, springs, x, r)
-            for row in range(first, last):
-                i = order[row]
-                for c in range(3):
-                    r[row, c] = b[i, c] - r[row, c]
-                    q[row, c] = b[i, c]
-                if not is_free[row]:
-                    _filter_row(filters, i, row, r)
-                    _filter_row(filters, i, row, q)
-    factorise(n_small, column_starts, patches.update_starts, patches.updates, patch_blocks, factor, patch_inverse)
+        first = row_starts[small_starts[chunk * n_large // CHUNKS]]
+        last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
+        _copy_rows(
+            first,
+            last,
+            order,
+            row_of,
+            matrix,
+            springs,
+            filters,
+            is_free,
+            rows,
+            columns,
+            blocks,
+            factor_columns,
+            factors,
+            inverse,
+        )
+        _multiply_rows(first, last, order, work, springs, x, r)
+        for row in range(first, last):
+            i = order[row]
+            for c in range(3):
+                r[row, c] = b[i, c] - r[row, c]
+                q[row, c] = b[i, c]
+            if not is_free[row]:
+                _filter_row(filters, i, row, r)
+                _filter_row(filters, i, row, q)
     rho = scale = 0.0
     for vector in (q, r):
         for chunk in prange(CHUNKS):
-            partial[0, chunk] = 0.0
+            first = row_starts[small_starts[chunk * n_large // CHUNKS]]
+            last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
+            for row in range(first, last):
+                multiply_block(inverse, vector, row, z)
+            partial[0, chunk] = _dot_rows(first, last, vector, z)
             for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
-                first, last = row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]
-                for row in range(first, last):
-                    multiply_block(inverse, vector, row, z)
-                partial[0, chunk] += _dot_rows(first, last, vector, z)
                 partial[0, chunk] += gather(
                     patch, row_starts, small_starts, arms, small_inverse, vector, small_answers, right
                 )
