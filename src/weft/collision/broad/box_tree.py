@@ -1,4 +1,4 @@
-"""Trees of boxes over triangles: the shape, the refit, and the two ways of searching that the papers describe.
+"""Trees of boxes over triangles: the shape, the refit, and the search of two trees, or of one, together.
 
 Nodes stand in preorder: the children of node i start at i + 1, and `skip[i]` is the node after everything below i.
 A leaf is a node whose skip is the next node.
@@ -116,49 +116,6 @@ def update_tree(triangle_boxes: Boxes, tree: BoxTree) -> None:
                 tree.boxes[node, d] = bound
             if parent >= 0:
                 tree.boxes[parent, d] = min(tree.boxes[parent, d], bound)
-
-
-@kernel
-def search_boxes(
-    tree: BoxTree, boxes_b: Boxes, is_self: bool, first: int, last: int, rows_out: Ints, at: int, end: int
-) -> tuple[int, int]:
-    """Search the tree from the root with boxes `first` to `last`; return the next row and the number of tests."""
-    n_tests = 0
-    for tb in range(first, last):
-        node = 0
-        while node < tree.skip.shape[0]:
-            n_tests += 1
-            tree.touched[node] = 1
-            if not is_overlapping(tree.boxes, node, boxes_b, tb):
-                node = tree.skip[node]
-                continue
-            if tree.skip[node] == node + 1:
-                for k in range(tree.starts[node], tree.ends[node]):
-                    ta = tree.items[k]
-                    if is_self and ta <= tb:
-                        continue
-                    if at < end:
-                        rows_out[at, 0] = tb if is_self else ta
-                        rows_out[at, 1] = ta if is_self else tb
-                    at += 1
-            node += 1
-    return at, n_tests
-
-
-@kernel(parallel=True)
-def search_each(
-    tree: BoxTree, boxes_b: Boxes, is_self: bool, starts: Longs, rows_out: Ints, counts_out: Longs, tests_out: Longs
-) -> None:
-    """Search the tree from the root with each box of `boxes_b` in turn (paper 000, section 3).
-
-    Within one mesh every pair is met from both sides; it is kept from the side of the smaller triangle.
-    """
-    for i in prange(N_CHUNKS):
-        chunk = (i * STRIDE) % N_CHUNKS
-        first, last = chunk * len(boxes_b) // N_CHUNKS, (chunk + 1) * len(boxes_b) // N_CHUNKS
-        at, n_tests = search_boxes(tree, boxes_b, is_self, first, last, rows_out, starts[chunk], starts[chunk + 1])
-        counts_out[chunk] = at - starts[chunk]
-        tests_out[chunk] = n_tests
 
 
 @kernel
@@ -306,15 +263,22 @@ class TreePhase(TrianglePhase):
         return self._search_trees(other, other.tree)
 
     def _search_trees(self, other: Self, other_tree: BoxTree) -> Ints:
-        """Both trees together; `search_box_by_box` is the other way."""
+        """Both trees together, from the roots down."""
         is_self = other_tree is self.tree
         self._clear_touched(other_tree)
         front = self._front
         front[0] = 0
         no_rows = np.empty((0, 2), np.int32)
         head, n_front, _, n_tests = descend(self.tree, other_tree, is_self, front, 0, 1, True, no_rows, 0, 0)
+        rows = self._search_below(other_tree, front, head, n_front)
+        self._count(n_tests, other_tree)
+        return rows
+
+    def _search_below(self, other_tree: BoxTree, front: Ints, head: int, n_front: int) -> Ints:
+        """The pairs of triangles below pairs `head` to `n_front` of nodes."""
+        is_self = other_tree is self.tree
         stack_size = WIDEST * (int(self.tree.depth.max()) + int(other_tree.depth.max()) + 2)
-        rows = self._buffer(f"pairs {is_self}").fill(
+        return self._buffer(f"pairs {is_self}").fill(
             lambda starts, rows_out, counts_out: search_together(
                 self.tree,
                 other_tree,
@@ -329,20 +293,6 @@ class TreePhase(TrianglePhase):
                 self._chunk_tests,
             )
         )
-        self._count(n_tests, other_tree)
-        return rows
-
-    def search_box_by_box(self, other: Self) -> Ints:
-        """Every triangle box of `other` against the own tree from the root, as in paper 000."""
-        is_self = other is self
-        self._clear_touched(self.tree)
-        rows = self._buffer(f"pairs {is_self}").fill(
-            lambda starts, rows_out, counts_out: search_each(
-                self.tree, other.primitives.triangle_boxes, is_self, starts, rows_out, counts_out, self._chunk_tests
-            )
-        )
-        self._count(0, self.tree)
-        return rows
 
     def _clear_touched(self, other_tree: BoxTree) -> None:
         self.tree.touched[:] = 0
