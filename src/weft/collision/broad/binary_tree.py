@@ -13,7 +13,7 @@ What we changed, and why.
   sheet of 51 x 51 vertices takes 5 tests a triangle.
 - No cut of a grid goes through a quad before the last one: boxes of halves that share a row of quads would overlap.
 
-Triangles that share a vertex are found too; the paper leaves them out, which is the filter `adjacency`. A mesh without
+Triangles that share a vertex are no part of the search; the paper leaves them out, too (`apart_pairs`). A mesh without
 a grid is cut in its material coordinates, or in its rest positions where it has none.
 """
 
@@ -131,7 +131,10 @@ class BinaryTree(TreePhase):
         return super().memory() + self._apart.nbytes + self._joined.nbytes
 
     def _search_self(self) -> Ints:
+        return np.concatenate([self._joined, self._search_apart()])
+
+    def _search_apart(self) -> Ints:
         self._clear_touched(self.tree)
         rows = self._search_below(self.tree, self._apart, 0, len(self._apart))
         self._count(0, self.tree)
-        return np.concatenate([self._joined, rows])
+        return rows

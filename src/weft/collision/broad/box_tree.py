@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.arrays import Bools, Bytes, Ints, Longs
 from weft.collision.broad import TestedBoxes
-from weft.collision.broad.boxes import Boxes, build_boxes, corners, is_overlapping
+from weft.collision.broad.boxes import Boxes, add_box, build_boxes, corners, is_overlapping
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE
 from weft.collision.broad.triangle_phase import TrianglePhase
 from weft.geometry.mesh import Mesh
@@ -102,20 +102,16 @@ def _parents(ends: list[int]) -> tuple[Ints, Ints]:
 @kernel
 def update_tree(triangle_boxes: Boxes, tree: BoxTree) -> None:
     """Overwrite the boxes, from the leaves up to the root. O(n)."""
-    n = tree.skip.shape[0]
-    for node in range(n):
-        for d in range(6):
-            tree.boxes[node, d] = np.inf
-    for node in range(n - 1, -1, -1):
-        parent = tree.parents[node]
-        for d in range(6):
-            bound = tree.boxes[node, d]
-            if tree.skip[node] == node + 1:
-                for i in range(tree.starts[node], tree.ends[node]):
-                    bound = min(bound, triangle_boxes[tree.items[i], d])
-                tree.boxes[node, d] = bound
-            if parent >= 0:
-                tree.boxes[parent, d] = min(tree.boxes[parent, d], bound)
+    skip, boxes = tree.skip, tree.boxes
+    for node in range(len(skip) - 1, -1, -1):
+        boxes[node, :] = np.inf
+        if skip[node] == node + 1:
+            for i in range(tree.starts[node], tree.ends[node]):
+                add_box(triangle_boxes, tree.items[i], boxes, node)
+        child = node + 1
+        while child < skip[node]:
+            add_box(boxes, child, boxes, node)
+            child = skip[child]
 
 
 @kernel

@@ -306,6 +306,10 @@ class LinearTree:
         with self.counters.timed():
             return self._search("triangle_triangle", self.triangles, self.triangles, is_self=True)
 
+    def apart_pairs(self) -> Ints:
+        with self.counters.timed():
+            return self._search("apart", self.triangles, self.triangles, is_self=True, is_apart=True)
+
     def pairs(self, other: LinearTree) -> Ints:
         self._check(other)
         with self.counters.timed():
