@@ -266,15 +266,8 @@ class TreePhase(TrianglePhase):
         front[0] = 0
         no_rows = np.empty((0, 2), np.int32)
         head, n_front, _, n_tests = descend(self.tree, other_tree, is_self, front, 0, 1, True, no_rows, 0, 0)
-        rows = self._search_below(other_tree, front, head, n_front)
-        self._count(n_tests, other_tree)
-        return rows
-
-    def _search_below(self, other_tree: BoxTree, front: Ints, head: int, n_front: int) -> Ints:
-        """The pairs of triangles below pairs `head` to `n_front` of nodes."""
-        is_self = other_tree is self.tree
         stack_size = WIDEST * (int(self.tree.depth.max()) + int(other_tree.depth.max()) + 2)
-        return self._buffer(f"pairs {is_self}").fill(
+        rows = self._buffer(f"pairs {is_self}").fill(
             lambda starts, rows_out, counts_out: search_together(
                 self.tree,
                 other_tree,
@@ -289,6 +282,8 @@ class TreePhase(TrianglePhase):
                 self._chunk_tests,
             )
         )
+        self._count(n_tests, other_tree)
+        return rows
 
     def _clear_touched(self, other_tree: BoxTree) -> None:
         self.tree.touched[:] = 0

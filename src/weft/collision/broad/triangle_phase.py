@@ -166,6 +166,13 @@ def mark_distant(triangles: Ints, pairs: Ints, shared: int, keep_out: Bools) -> 
         keep_out[row] = n < shared
 
 
+def apart_rows(triangles: Ints, rows: Ints) -> Ints:
+    """Those of the pairs of triangles that have no vertex in common."""
+    keep = np.empty(len(rows), np.bool_)
+    mark_distant(triangles, rows, 1, keep)
+    return rows[keep]
+
+
 class TrianglePhase:
     """Base of the members that find triangle pairs. A member adds `_update`, `_search_self` and `_search`."""
 
@@ -248,10 +255,7 @@ class TrianglePhase:
         raise NotImplementedError
 
     def _search_apart(self) -> Ints:
-        rows = self._search_self()
-        keep = np.empty(len(rows), np.bool_)
-        mark_distant(self.primitives.triangles, rows, 1, keep)
-        return rows[keep]
+        return apart_rows(self.primitives.triangles, self._search_self())
 
     def _search(self, other: Self) -> Ints:
         raise NotImplementedError
