@@ -160,6 +160,25 @@ def test_triangles_that_cross_already_are_left_alone():
     assert not collides
 
 
+def test_the_hierarchy_finds_the_same_pairs():
+    """Over steps and runs, with vertices that stay where they were searched for and others that do not."""
+    mesh = build_grid((1.0, 1.0), (13, 13))
+    rng = np.random.default_rng(5)
+    x = mesh.positions * [0.4, 0.4, 0.0] + rng.normal(0.0, 0.01, mesh.positions.shape)
+    searched, compared = (begun(mesh, np.zeros_like(x), hierarchy=hierarchy) for hierarchy in (True, False))
+    for step in range(12):
+        way = rng.normal(0.0, 1e-2 if step % 4 == 0 else 1e-5, x.shape)
+        for response in (searched, compared):
+            response.begin(response._start._replace(x=x))
+        for run in range(3):
+            x_t1 = x + way / (run + 1)
+            found = [{tuple(row) for row in r._colliding(x_t1).tolist()} for r in (searched, compared)]
+            assert found[0] == found[1]
+            assert len(found[0]) > 100
+        x = x_t1
+    assert 0 < searched.counts.box_tests < 0.5 * compared.counts.box_tests
+
+
 def test_vertices_of_crossing_triangles_are_fixed_in_s1():
     mesh = apart(flat(0.0), flat(0.01), flat(0.5))
     mesh.positions[4:6, 2] += 0.05

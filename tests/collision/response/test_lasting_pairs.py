@@ -28,7 +28,7 @@ class Counted:
 
 
 def lasting(mesh):
-    return LastingPairs(mesh, Counted(BROAD_PHASES.load("binary_tree")(mesh)))
+    return LastingPairs(mesh, Counted(BROAD_PHASES.load("binary_tree")(mesh)), MARGIN)
 
 
 def test_no_pair_is_missed_however_far_vertices_go():
@@ -42,7 +42,7 @@ def test_no_pair_is_missed_however_far_vertices_go():
         x_t1 = x + rng.normal(0.0, pairs.room * (0.02 if step % 6 else 1.0), x.shape)
         for _ in range(3):  # runs from the same start
             x_t1 += rng.normal(0.0, 0.02 * pairs.room, x.shape)
-            found = {tuple(row) for row in pairs.between(x, x_t1, MARGIN).tolist()}
+            found = {tuple(row) for row in pairs.between(x, x_t1).tolist()}
             wanted = {(a, b) for a, b in box_pairs.triangle_pairs(x, x_t1, mesh.triangles, MARGIN) if not shared[a, b]}
             assert wanted <= found
             assert not any(shared[a, b] for a, b in found)
@@ -55,12 +55,21 @@ def test_runs_and_small_steps_share_a_search():
     pairs = lasting(mesh)
     x = mesh.positions
     assert pairs.room == pytest.approx(ROOM * 0.2, rel=0.2)
-    heights = pairs.room * np.outer([0.0, 0.2, 0.4, 0.6, 0.8, 2.0], [0.0, 0.0, 1.0])
+    heights = pairs.room * np.outer([0.0, 0.2, 0.4, 0.6, 0.8, 2.0], [0.0, 0.0, 1.0])  # room for 0.2 and another 1.2
     for k in range(4):
-        pairs.between(x + heights[k], x + heights[k + 1], MARGIN)
+        pairs.between(x + heights[k], x + heights[k + 1])
     assert pairs.phase.searches == 1
-    pairs.between(x + heights[4], x + heights[5], MARGIN)
+    pairs.between(x + heights[4], x + heights[5])
     assert pairs.phase.searches == 2
+
+
+def test_a_vertex_may_go_on_as_far_again():
+    mesh = build_grid((1.0, 1.0), (6, 6))
+    pairs = lasting(mesh)
+    x, way = mesh.positions, np.array([0.0, 0.1, -0.3])
+    for searches, k in ((1, 0), (1, 1), (2, 2)):
+        pairs.between(x + k * way, x + (k + 1) * way)
+        assert pairs.phase.searches == searches
 
 
 def test_a_vertex_is_inside_at_both_ends():

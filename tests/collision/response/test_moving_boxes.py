@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from weft.collision.broad.pair_buffer import PairBuffer
 from weft.collision.response.moving_boxes import (
+    LOWER,
+    LOWER_T1,
     collision_plane,
     compare_every_pair,
     is_colliding,
-    update_moving_boxes,
+    update_corners,
 )
 
 TWO = np.array([[0, 1, 2], [3, 4, 5]], np.int32)
@@ -28,7 +30,8 @@ def flat(height, offset=(0.0, 0.0)):
 
 def moving(x_t0, x_t1, triangles):
     boxes = np.empty((len(triangles), 4, 3))
-    update_moving_boxes(x_t0, x_t1, triangles, boxes)
+    update_corners(x_t0, triangles, LOWER, boxes)
+    update_corners(x_t1, triangles, LOWER_T1, boxes)
     return boxes
 
 

@@ -29,17 +29,19 @@ from scipy.sparse import csr_array
 
 from weft.arrays import Floats, Ints
 from weft.collision.broad.pair_buffer import PairBuffer
-from weft.collision.culling.adjacency import Adjacency
+from weft.collision.broad.triangle_phase import apart_rows
 from weft.collision.narrow.proximity import closest_edge_edge, closest_vertex_triangle
 from weft.collision.response import Surroundings
 from weft.collision.response.avoidance import Avoidance, AvoidanceParameters, Limits, build_limits
 from weft.collision.response.lasting_pairs import LastingPairs
 from weft.collision.response.moving_boxes import (
+    LOWER,
+    LOWER_T1,
     ROUNDING,
     collision_plane,
     compare_every_pair,
     select_colliding,
-    update_moving_boxes,
+    update_corners,
 )
 from weft.geometry.topology import Csr, Topology
 from weft.geometry.vectors import Vector
@@ -260,23 +262,28 @@ class BoxAvoidance(Avoidance):
         self._triangles = mesh.topology.triangles
         self._near = near_triangles(mesh.topology, self.parameters.rings)
         self._boxes = np.zeros((len(self._triangles), 4, 3))
+        self._rows = np.empty((0, 2), np.int32)
         self._found = build_limits(0)
-        self._lasting = LastingPairs(mesh, surroundings.broad(mesh)) if self.parameters.hierarchy else None
-        self._adjacency = Adjacency(mesh)
+        self._lasting: LastingPairs | None = None
+        if self.parameters.hierarchy:
+            self._lasting = LastingPairs(mesh, surroundings.broad(mesh), float(self.parameters.gap))
         self._every = PairBuffer(len(self._triangles))
 
     def _colliding(self, x_t1: Floats) -> Ints:
         x, boxes, gap = self._start.x, self._boxes, float(self.parameters.gap)
-        update_moving_boxes(x, x_t1, self._triangles, boxes)
+        if self._runs == 0:  # later runs of a step start from the same place
+            update_corners(x, self._triangles, LOWER, boxes)
+        update_corners(x_t1, self._triangles, LOWER_T1, boxes)
         if self._lasting is None:
             self.counts.box_tests += len(boxes) * (len(boxes) - 1) // 2
             pairs = self._every.fill(lambda starts, rows, counts: compare_every_pair(boxes, gap, starts, rows, counts))
-            return np.ascontiguousarray(self._adjacency.apply(pairs))
+            return apart_rows(self._triangles, pairs)
         before = self._lasting.phase.counters.boxes_tested
-        pairs = self._lasting.between(x, x_t1, gap)
+        pairs = self._lasting.between(x, x_t1)
         self.counts.box_tests += self._lasting.phase.counters.boxes_tested - before + len(pairs)
-        rows = np.empty_like(pairs)
-        return rows[: select_colliding(boxes, pairs, gap, rows)]
+        if len(pairs) > len(self._rows):
+            self._rows = np.empty_like(pairs)
+        return self._rows[: select_colliding(boxes, pairs, gap, self._rows)]
 
     def _limits_of(self, pairs: Ints, x_t1: Floats) -> Limits:
         if ROWS * len(pairs) > len(self._found.pairs):

@@ -21,19 +21,17 @@ from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE
 from weft.jit import kernel, prange
 
 ROUNDING = 1e-11  # m by which a limit may be missed
-LOWER, UPPER, LOWER_T1, UPPER_T1 = 0, 1, 2, 3  # corners of a box at both ends of the step
+LOWER, UPPER, LOWER_T1, UPPER_T1 = 0, 1, 2, 3  # corners of a moving box at the start and at the end of the step
 
 
 @kernel
-def update_moving_boxes(x_t0: Floats, x_t1: Floats, triangles: Ints, boxes_out: Floats) -> None:
-    """Overwrite `boxes_out` (m, 4, 3): the lower and the upper corners at the start, and those at the end."""
+def update_corners(x: Floats, triangles: Ints, lower: int, boxes_out: Floats) -> None:
+    """Overwrite the corners of moving boxes (m, 4, 3) at one end of the step: `lower` is LOWER or LOWER_T1."""
     for ti in range(triangles.shape[0]):
         i, j, k = triangles[ti, 0], triangles[ti, 1], triangles[ti, 2]
         for d in range(3):
-            boxes_out[ti, LOWER, d] = min(x_t0[i, d], x_t0[j, d], x_t0[k, d])
-            boxes_out[ti, UPPER, d] = max(x_t0[i, d], x_t0[j, d], x_t0[k, d])
-            boxes_out[ti, LOWER_T1, d] = min(x_t1[i, d], x_t1[j, d], x_t1[k, d])
-            boxes_out[ti, UPPER_T1, d] = max(x_t1[i, d], x_t1[j, d], x_t1[k, d])
+            boxes_out[ti, lower, d] = min(x[i, d], x[j, d], x[k, d])
+            boxes_out[ti, lower + 1, d] = max(x[i, d], x[j, d], x[k, d])
 
 
 @kernel

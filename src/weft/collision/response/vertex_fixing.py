@@ -33,7 +33,7 @@ class VertexFixing(Avoidance):
     def _colliding(self, x_t1: Floats) -> Ints:
         before = self._phase.counters.boxes_tested
         self._phase.refit(x_t1)
-        pairs = self._phase.apart_pairs()
+        pairs: Ints = self._phase.apart_pairs()
         self.counts.box_tests += self._phase.counters.boxes_tested - before
         t = self._mesh.topology.triangles
         crossing = np.zeros(len(pairs), np.bool_)
