@@ -89,7 +89,7 @@ class RunCounts:
     went_back: int = 0
     """vertices that did"""
     seconds: float = 0.0
-    """in detection: finding the pairs that collide, without the limits that they set"""
+    """of processor time in detection: finding the pairs that collide, without the limits that they set"""
 
 
 class AvoidanceParameters(ContactFilterParameters):
@@ -182,9 +182,9 @@ class Avoidance:
 
     def _detect(self, x_t1: Floats) -> Limits:
         """The limits of all pairs that collide on the way to `x_t1`."""
-        start = time.perf_counter()
+        start = time.process_time()
         pairs = self._colliding(x_t1)
-        self.counts.seconds += time.perf_counter() - start
+        self.counts.seconds += time.process_time() - start
         return self._limits_of(pairs, x_t1)
 
     def _colliding(self, x_t1: Floats) -> Ints:
