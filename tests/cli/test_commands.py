@@ -239,6 +239,18 @@ def test_run_records_certifies_and_is_checked(command_line, tmp_path):
     assert err == "weft: out/s: was recorded with another fps; resume with the same scene, or use --overwrite\n"
 
 
+def test_run_says_what_it_untangled_and_so_does_check(command_line, tmp_path):
+    (tmp_path / "s.toml").write_text(f"fps = 10\n{CLOTH}{CLOTH}")
+    line = "untangled the start: 298 crossings, 192 touching pairs; moved vertices by up to 2.8 mm"
+    code, out, err = command_line("run", "s.toml", "--frames", "1")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [line, "out/s: 2 frames, certified free of intersections"]
+    code, out, err = command_line("check", "out/s")
+    assert (code, out.splitlines()[0], err) == (0, line, "")
+    code, out, err = command_line("run", "s.toml", "--frames", "1", "--overwrite", "--json")
+    assert json.loads(out)["untangled"]["crossings"] == 298
+
+
 def test_a_ctrl_c_that_python_drops_stops_at_the_next_item():
     """An exception in a callback of the compiler is printed and forgotten; the one who asked to stop is not."""
     from weft.cli import progress

@@ -19,8 +19,8 @@ from tests.oracles.dense_system import (
 
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import build_constraints
-from weft.linear.levels import build_levels
-from weft.linear.pcg import build_work, solve_filtered, update_residual
+from weft.linear.patches import build_patches
+from weft.linear.pcg import build_work, solve_filtered, update_impulses
 from weft.linear.springs import build_springs, no_springs
 
 DT = 0.02
@@ -37,6 +37,7 @@ class System:
         self.dense = implicit_matrix(masses, pairs, stiffness, damping, extra, DT)
         self.springs = no_springs(n)
         self.b = rng.normal(size=(n, 3))
+        self.x = rng.normal(size=(n, 3))
 
     def add_springs(self, rng, m):
         """Contacts of four vertices, some of weight 0 where a vertex is not free to move."""
@@ -52,7 +53,8 @@ class System:
         iterations, residual = solve_filtered(
             self.matrix,
             self.springs,
-            build_levels(self.matrix),
+            build_patches(self.matrix),
+            self.x,
             self.b,
             filters,
             tolerance,
@@ -65,32 +67,53 @@ class System:
 
     def free_residual(self, filters, x):
         """Residual in the free directions relative to the right-hand side, in the norm of the preconditioner."""
-        apply = preconditioner(self.dense, self.matrix.diagonal, build_levels(self.matrix), filters)
+        apply = preconditioner(self, filters)
         rest = np.einsum("nij,nj->ni", filters, self.b - (self.dense @ x.ravel()).reshape(-1, 3)).ravel()
         right = np.einsum("nij,nj->ni", filters, self.b).ravel()
         return np.sqrt(rest @ apply @ rest / (right @ apply @ right))
 
 
-def preconditioner(dense, diagonal, levels, filters):
-    """The sum of the inverses over vertices and patches, dense."""
-    n = len(filters)
-    blocks = dense.reshape(n, 3, n, 3)
+def preconditioner(system, filters):
+    """The inverses of vertices, small patches and all large patches together, dense."""
+    n, patches, springs = system.n, build_patches(system.matrix), system.springs
+    blocks = system.dense.reshape(n, 3, n, 3)
+    own = np.linalg.inv(blocks[np.arange(n), :, np.arange(n), :])
     out = np.zeros((n, 3, n, 3))
-    out[np.arange(n), :, np.arange(n), :] = np.linalg.inv(blocks[np.arange(n), :, np.arange(n), :])
-    out = np.einsum("nij,njmk,mkl->niml", filters, out, filters)
-    kept = np.einsum("nij,njmk,mkl->niml", filters, blocks, filters)
-    ties = np.einsum("nii->n", diagonal)[:, None, None] / 3.0 * (np.eye(3) - filters)
-    members = {n + a: [] for a in range(len(levels.blocks))}
-    for i in range(n):
-        a = levels.parents[i]
-        while a >= 0:
-            members[a].append(i)
-            a = levels.parents[a]
-    for inside in members.values():
-        rows = np.ix_(inside, range(3), inside, range(3))
-        spread = filters[inside] @ np.linalg.inv(kept[rows].sum(axis=(0, 2)) + ties[inside].sum(axis=0))
-        out[rows] += np.einsum("nij,mjk->nimk", spread, filters[inside])
-    return out.reshape(3 * n, 3 * n)
+    out[np.arange(n), :, np.arange(n), :] = filters @ own @ filters
+    out = out.reshape(3 * n, 3 * n)
+    bare = system.dense - spring_matrix(springs.vertices, springs.weights, springs.blocks, n)
+    small = np.repeat(np.arange(len(patches.small_inverse)), np.diff(patches.row_starts))[patches.rows]
+    large = patches.large[patches.rows]
+    for group in range(len(patches.small_inverse)):
+        z = rigid_motions(system.x, filters, large, np.where(small == group, 0, -1), 1)
+        out += z @ np.linalg.pinv(z.T @ system.dense @ z, rcond=1e-12, hermitian=True) @ z.T
+    z = rigid_motions(system.x, filters, large, large, len(patches.inverse))
+    coarse = z.T @ bare @ z
+    room = {(row, k) for k in range(len(patches.inverse)) for row in column(patches, k)}
+    for k in range(len(springs.vertices)):
+        used = np.flatnonzero(springs.weights[k])
+        among = np.unique(large[springs.vertices[k, used]])
+        spring = spring_matrix(springs.vertices[k : k + 1], springs.weights[k : k + 1], springs.blocks[k : k + 1], n)
+        part = z.T @ spring @ z
+        if any((i, j) not in room for i in among for j in among if i > j):
+            patch = np.repeat(np.arange(len(patches.inverse)), 6)
+            part = np.where(patch[:, None] == patch, part, 0.0)
+        coarse += part
+    return out + z @ np.linalg.pinv(coarse, rcond=1e-12, hermitian=True) @ z.T
+
+
+def column(patches, k):
+    return patches.column_rows[patches.column_starts[k] : patches.column_starts[k + 1]]
+
+
+def rigid_motions(x, filters, large, group, n_groups):
+    """(3 n, 6 g) what shifts and turns of the groups, 0 to g - 1, do to vertices, where they are free to follow."""
+    z = np.zeros((len(x), 3, n_groups, 6))
+    for i in np.flatnonzero(group >= 0):
+        rx, ry, rz = x[i] - x[large == large[i]].mean(axis=0)
+        turns = np.array([[0.0, rz, -ry], [-rz, 0.0, rx], [ry, -rx, 0.0]])
+        z[i, :, group[i]] = filters[i] @ np.hstack([np.eye(3), turns])
+    return z.reshape(3 * len(x), 6 * n_groups)
 
 
 def prescribed(rng, filters):
@@ -126,8 +149,9 @@ def test_contact_springs_add_to_the_matrix(rng, m):
     x, _, _ = system.solve(filters, z)
     np.testing.assert_allclose(x, solve_constrained(system.dense, system.b, filters, z), rtol=1e-8, atol=1e-10)
     out = np.full((60, 3), np.nan)
-    update_residual(system.matrix, system.springs, x, system.b, out)
-    np.testing.assert_allclose(out.ravel(), system.dense @ x.ravel() - system.b.ravel(), atol=1e-11)
+    update_impulses(system.matrix, system.springs, x, system.b, np.arange(60) % 4 < 3, out)
+    expected = (system.dense @ x.ravel() - system.b.ravel()).reshape(-1, 3)
+    np.testing.assert_allclose(out, np.where((np.arange(60) % 4 == 3)[:, None], 0.0, expected), atol=1e-11)
 
 
 def test_guess_in_the_free_directions_changes_the_way_not_the_answer(rng):
@@ -173,13 +197,13 @@ def test_nothing_to_do_for_a_right_hand_side_of_zero(rng):
 
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6, 1e-10])
 def test_tolerance_is_honoured(rng, tolerance):
-    """The residual, measured densely, is what was asked for and what is reported."""
+    """The residual, measured densely, is what was asked for and what is reported, but for the shift of the piece."""
     system = System(rng, 80, 240)
     system.add_springs(rng, 20)
     filters = random_projectors(rng, rng.integers(0, 4, 80))
     x, _, reported = system.solve(filters, np.zeros((80, 3)), tolerance)
     assert reported <= tolerance
-    assert system.free_residual(filters, x) == pytest.approx(reported, rel=1e-2)
+    assert 0.8 * reported < system.free_residual(filters, x) < 1.01 * reported
 
 
 def test_looser_tolerance_takes_fewer_iterations(rng):
@@ -195,7 +219,7 @@ def test_never_more_iterations_than_allowed(rng, allowed):
     x, iterations, reported = system.solve(filters, np.zeros((80, 3)), 1e-12, allowed)
     assert iterations == allowed
     assert reported > 1e-12
-    assert system.free_residual(filters, x) == pytest.approx(reported, rel=1e-6)
+    assert 0.8 * reported < system.free_residual(filters, x) < (1.0 + 1e-6) * reported
 
 
 def test_no_more_iterations_than_unknowns(rng):
@@ -205,16 +229,35 @@ def test_no_more_iterations_than_unknowns(rng):
     assert iterations <= 12
 
 
-def test_residual_is_a_times_x_minus_b(rng):
+def test_impulses_are_a_times_x_minus_b_of_what_is_held(rng):
     system = System(rng, 25, 70)
     x, out = rng.normal(size=(25, 3)), np.full((25, 3), np.nan)
-    update_residual(system.matrix, no_springs(len(x)), x, system.b, out)
-    np.testing.assert_allclose(out.ravel(), system.dense @ x.ravel() - system.b.ravel(), atol=1e-11)
+    update_impulses(system.matrix, no_springs(len(x)), x, system.b, np.arange(25) < 20, out)
+    expected = (system.dense @ x.ravel() - system.b.ravel()).reshape(-1, 3)
+    np.testing.assert_allclose(out[:20], expected[:20], atol=1e-11)
+    assert not out[20:].any()
+
+
+def test_a_loose_solve_leaves_no_net_force_on_a_piece(rng):
+    """Two pieces that nothing ties together, each with its own sum."""
+    halves = [random_system(rng, 90, 300) for _ in range(2)]
+    pairs, *rest = (np.concatenate(part) for part in zip(*halves, strict=True))
+    pairs[300:] += 90
+    system = System(rng, 180, 10)
+    stiffness, damping, masses, extra = rest
+    system.matrix = build_matrix(pairs, 180)
+    update_implicit_matrix(masses, extra, stiffness, damping, DT, system.matrix)
+    system.dense = implicit_matrix(masses, pairs, stiffness, damping, extra, DT)
+    x, iterations, _ = system.solve(build_constraints(180).filters, np.zeros((180, 3)), 1e-2)
+    left = (system.b.ravel() - system.dense @ x.ravel()).reshape(2, 90, 3)
+    assert iterations < 30
+    assert np.abs(left).max() > 1e-3
+    np.testing.assert_allclose(left.sum(axis=1), 0.0, atol=1e-5)
 
 
 THREADS = """
 import hashlib, numpy as np
-from tests.linear.test_pcg import System, prescribed, update_residual
+from tests.linear.test_pcg import System, prescribed, update_impulses
 from tests.oracles.dense_system import random_projectors
 from weft.jit import set_threads
 seen = set()
@@ -226,7 +269,7 @@ for threads in (1, 2, 3):
     filters = random_projectors(rng, rng.integers(0, 4, 301))
     x, iterations, residual = system.solve(filters, prescribed(rng, filters), 1e-10)
     rest = np.empty_like(x)
-    update_residual(system.matrix, system.springs, x, system.b, rest)
+    update_impulses(system.matrix, system.springs, x, system.b, np.ones(301, bool), rest)
     parts = (system.matrix.diagonal, system.matrix.off_diagonal, x, rest, np.array([iterations, residual]))
     seen.add(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
 print(len(seen))

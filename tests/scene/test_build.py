@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.errors import WeftError
 from weft.models.fabrics import load_fabric
 from weft.parameters import check
 from weft.scene.build import build_world
@@ -165,14 +164,6 @@ def test_bodies_stand_where_the_scene_puts_them():
     d, normals = body.distances(np.array([[0, 1.0, 1.5], [0, -1.6, 1]]), 0.0)
     np.testing.assert_allclose(d, [0.4, 0.5], atol=1e-15)
     np.testing.assert_allclose(normals, [[0, 0, 1], [0, -1, 0]], atol=1e-15)
-
-
-def test_error_names_the_scene_and_the_second_cloth():
-    ball = {"sphere": {"radius": 0.25, "center": [0, 0, 1]}}
-    with pytest.raises(
-        WeftError, match=r"^scene: cloth.1: vertex 4 starts 250 mm inside collider.0; move one of them$"
-    ):
-        world_of({"grid": grid()}, {"grid": grid(vertices=(3, 3), center=[0, 0, 1])}, collider=[ball])
 
 
 def test_pinned_vertices_may_start_inside_a_body():

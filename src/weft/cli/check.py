@@ -17,6 +17,7 @@ def check(
 ) -> int:
     """Count the triangles that cross, exactly, frame by frame; exit 1 if there are any."""
     from weft.cli.progress import progress
+    from weft.cli.run import describe_start
     from weft.errors import WeftError
     from weft.simulation.recording import Recording
 
@@ -40,6 +41,8 @@ def check(
     if as_json:
         typer.echo(json.dumps({"source": str(source), "frames": [count._asdict() for count in counts]}))
     else:
+        if recording is not None and recording.meta.get("untangled"):
+            typer.echo(describe_start(recording.meta["untangled"]))
         for k in crossing:
             c = counts[k]
             typer.echo(f"frame {k}: {c.itself} pairs of cloth triangles cross, {c.bodies} of cloth and body")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -54,7 +54,7 @@ def run(
             loaded, output, overwrite=overwrite, resume=resume, on_frame=lambda frame: advance(frame.index + 1)
         )
     rows = recording.certificates
-    summary = {
+    summary: dict[str, Any] = {
         "recording": str(recording.path),
         "frames": len(rows),
         "intersecting_frames": sum(1 for row in rows if row["intersections"] or row["body_intersections"]),
@@ -62,17 +62,29 @@ def run(
         "vertices_inside_bodies": max(row["inside"] for row in rows),
         "max_stretch": max(row["max_stretch"] for row in rows),
         "max_pin_lag": max(row.get("pin_lag", 0.0) for row in rows),
+        "untangled": recording.meta.get("untangled"),
         "seconds": _by_stage(rows),
     }
     if as_json:
         typer.echo(json.dumps(summary))
         return
+    if summary["untangled"]:
+        typer.echo(describe_start(summary["untangled"]))
     typer.echo(f"{summary['recording']}: {summary['frames']} frames, {_verdict(summary)}")
     if profile:
         seconds = _by_stage(rows)
         for stage, spent in sorted(seconds.items(), key=lambda item: -item[1]):
             share = 100.0 * spent / max(sum(seconds.values()), 1e-12)
             typer.echo(f"  {stage:<10} {1e3 * spent / len(rows):8.2f} ms a frame {share:5.1f} %")
+
+
+def describe_start(untangled: dict[str, float]) -> str:
+    """What was done about a tangled start, from the `meta.json` of its recording."""
+    words = {"crossings": "crossings", "touching": "touching pairs", "in_bodies": "places in bodies"}
+    found = ", ".join(f"{untangled[key]} {word}" for key, word in words.items() if untangled[key])
+    pins = f", {untangled['pins']} of them pinned" if untangled["pins"] else ""
+    left = f"; {untangled['left']} are left" if untangled["left"] else ""
+    return f"untangled the start: {found}; moved vertices by up to {1e3 * untangled['moved']:.2g} mm{pins}{left}"
 
 
 def _by_stage(rows: list[dict[str, dict[str, float]]]) -> dict[str, float]:

@@ -52,7 +52,7 @@ class GaussSeidel:
 
     def begin(self, system: System, start: Start, dt: float) -> None:
         d = system.dynamics(start.x, start.v, dt)
-        self._system.assemble(d.masses, d.extra_damping, d.stiffness, d.damping, dt)
+        self._system.assemble(start.x, d.masses, d.extra_damping, d.stiffness, d.damping, dt)
         self._right = dt * (d.forces - dt * self._system.stiffness_product(d.stiffness, start.v))
         self._start, self._dt = start, dt
         self._dv = np.zeros_like(start.v)
@@ -70,7 +70,7 @@ class GaussSeidel:
         )
         self.iterations += sweeps
         self._dv = dv
-        return dv, self._system.residual(c, dv, right)
+        return dv, self._system.impulses(c, dv, right, np.ones(len(dv), bool))
 
     def _as_change(self, limits: Floats) -> Floats:
         """The change of velocity that takes each coordinate to its limit."""

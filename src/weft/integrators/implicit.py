@@ -50,7 +50,7 @@ class ImplicitParameters(Parameters):
     )
     tolerance: float = quantity("linear: residual relative to the right-hand side", default=0.3, gt=0, lt=1)
     error: float = quantity(
-        "linear: velocity error at which to stop, root mean square", default=5e-3, unit="m/s", gt=0, le=1
+        "linear: velocity error at which to stop, root mean square", default=1e-2, unit="m/s", gt=0, le=1
     )
     max_iterations: int = quantity("conjugate-gradient iterations at most", default=400, ge=1, le=100000)
     newton_tolerance: float = quantity("residual at which Newton stops", default=1e-4, unit="m/s", gt=0, le=1)
@@ -94,20 +94,21 @@ class ImplicitStep:
             self._right = self._linearise(self._dv)
         elif self._p.solver == "linear":
             d = system.dynamics(start.x, scheme.reference, dt)
-            self._assemble(d)
+            self._assemble(start.x, d)
             k_times_v = self._matrix.stiffness_product(d.stiffness, start.v)
             self._right = (dt * d.forces - dt**2 * k_times_v - scheme.past) / scheme.scale
 
     def _linearise(self, dv: Floats) -> Floats:
         """Set up the matrix about `dv` [m/s]; return the right-hand side of the change that is missing there."""
         (x, v, _), dt, s = self._start, self._dt, self._scheme
-        d = self._system.dynamics(x + dt * (v + dv), s.reference + s.slope * dv, dt)
-        self._assemble(d)
+        x_end = x + dt * (v + dv)
+        d = self._system.dynamics(x_end, s.reference + s.slope * dv, dt)
+        self._assemble(x_end, d)
         return -self._residual(dv, d.forces) / s.scale
 
-    def _assemble(self, d: Dynamics) -> None:
+    def _assemble(self, x: Floats, d: Dynamics) -> None:
         h = self._dt * self._scheme.slope / self._scheme.scale
-        self._matrix.assemble(d.masses, d.extra_damping, d.stiffness, d.damping, h)
+        self._matrix.assemble(x, d.masses, d.extra_damping, d.stiffness, d.damping, h)
 
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
         solve = self._solve_newton if self._p.solver == "newton" else self._solve_linear

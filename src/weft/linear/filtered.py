@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Bools, Floats, Ints
 from weft.errors import WeftError
 from weft.linear.blocks import build_matrix, update_implicit_matrix, update_stiffness_product
 from weft.linear.constraints import Constraints
-from weft.linear.levels import build_levels, correct_pieces
-from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_residual
+from weft.linear.patches import build_patches
+from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_impulses
 
 
 class FilteredSystem:
@@ -22,13 +22,15 @@ class FilteredSystem:
 
     def __init__(self, pairs: Ints, n_vertices: int) -> None:
         self.matrix = build_matrix(pairs, n_vertices)
-        self._levels = build_levels(self.matrix)
-        self._is_one_piece = len(np.unique(self._levels.roots)) <= 1
+        self._patches = build_patches(self.matrix)
         self._work: PcgWork | None = None
         self.iterations = 0
 
-    def assemble(self, masses: Floats, extra_damping: Floats, stiffness: Floats, damping: Floats, h: float) -> None:
-        """Set up the matrix; `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs."""
+    def assemble(
+        self, x: Floats, masses: Floats, extra_damping: Floats, stiffness: Floats, damping: Floats, h: float
+    ) -> None:
+        """Set up the matrix about `x` (n, 3); `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs."""
+        self._positions = x
         update_implicit_matrix(masses, extra_damping, stiffness, damping, h, self.matrix)
         self._diagonal = self.matrix.diagonal.copy()
         self._mass = float(masses.sum())
@@ -58,7 +60,7 @@ class FilteredSystem:
         It goes on until the residual is below `tolerance`, relative to `right`, and the velocity that is still missing
         below `error` [m/s], weighted by mass.
 
-        Returns dv and A dv - `right`, what the constraints contributed.
+        Returns dv and the impulses of the constraints.
         """
         c = constraints
         dv: Floats = c.change + np.einsum("nij,nj->ni", c.filters, guess)
@@ -67,7 +69,8 @@ class FilteredSystem:
         iterations, _ = solve_filtered(
             self.matrix,
             c.springs,
-            self._levels,
+            self._patches,
+            self._positions,
             right,
             c.filters,
             tolerance,
@@ -77,16 +80,12 @@ class FilteredSystem:
             dv,
         )
         self.iterations += iterations
-        residual = self.residual(c, dv, right)
-        if self._is_one_piece or len(c.springs.vertices) == 0:  # else pieces would be shifted into each other
-            correct_pieces(self._levels, np.einsum("nij,nj->ni", c.filters, -residual), c.filters, dv)
-            residual = self.residual(c, dv, right)
-        if not np.isfinite(residual).all():  # conjugate gradients stop at once where a number is not one
+        if not np.isfinite(dv).all():
             raise WeftError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
-        return dv, residual
+        return dv, self.impulses(c, dv, right, np.einsum("nii->n", c.filters) != 3.0)
 
-    def residual(self, constraints: Constraints, dv: Floats, right: Floats) -> Floats:
-        """A dv - `right`: what the constraints contributed."""
+    def impulses(self, constraints: Constraints, dv: Floats, right: Floats, held: Bools) -> Floats:
+        """A dv - `right` where a vertex is `held` (n,): what the constraints contributed."""
         out = np.empty_like(dv)
-        update_residual(self.matrix, constraints.springs, dv, right, out)
+        update_impulses(self.matrix, constraints.springs, dv, right, held, out)
         return out

@@ -5,7 +5,8 @@ projector on the directions in which it is free, and a prescribed change z_i in 
 the springs of contacts, we solve for y in S A S y = S (b - A z) and return S y + z (the form of Ascher and Boxerman,
 2003, which drops no part of z in the preconditioner as the original does).
 
-The preconditioner is the inverse of each vertex's own block plus the shifts of patches (see `levels`).
+The preconditioner is the inverse of each vertex's own block plus the shifts and turns of patches (see `patches`). Rows
+of the system stand in the order of the patches, so that one chunk of rows is a few whole patches.
 
 Iterations run on blocks in registers (see `lanes`): in single precision where the tolerance leaves room for it, which
 halves what has to be read, and in double where it does not. Blocks that are a multiple of the identity, as those of
@@ -23,16 +24,9 @@ import numpy as np
 from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
+from weft.linear.coupling import couple_patch, couple_springs, find_room, is_multiple, weigh_pieces, weigh_springs
 from weft.linear.lanes import WIDTH, add_multiples, multiply_block, multiply_row
-from weft.linear.levels import (
-    Levels,
-    add_block,
-    invert_symmetric,
-    shift_larger,
-    shift_smallest,
-    update_levels,
-    update_shifts,
-)
+from weft.linear.patches import Patches, answer, factorise, gather, invert_modes, measure_arms
 from weft.linear.springs import Springs, spring_impulses
 
 CHUNKS = 32
@@ -88,21 +82,32 @@ def _ordered_sum(values: Floats) -> float:
 
 
 @kernel
-def _is_multiple(blocks: Floats, k: int) -> bool:
-    """Whether block k is a multiple of the identity."""
-    value = blocks[k, 0, 0]
-    return bool(
-        blocks[k, 0, 1] == blocks[k, 0, 2] == blocks[k, 1, 0] == blocks[k, 1, 2] == blocks[k, 2, 0] == 0.0
-        and blocks[k, 2, 1] == 0.0
-        and blocks[k, 1, 1] == value
-        and blocks[k, 2, 2] == value
-    )
+def invert_symmetric(blocks: Floats, i: int, inverse_out: Floats) -> None:
+    """Overwrite the inverse of the symmetric block i by its cofactors; 0 for a block that is not positive."""
+    a00, a01, a02 = blocks[i, 0, 0], blocks[i, 0, 1], blocks[i, 0, 2]
+    a11, a12, a22 = blocks[i, 1, 1], blocks[i, 1, 2], blocks[i, 2, 2]
+    c00, c01, c02 = a11 * a22 - a12 * a12, a12 * a02 - a01 * a22, a01 * a12 - a11 * a02
+    determinant = a00 * c00 + a01 * c01 + a02 * c02
+    if a00 <= 0.0 or c00 <= 0.0 or determinant <= 1e-12 * a00 * a11 * a22:
+        for r in range(3):
+            for c in range(3):
+                inverse_out[i, r, c] = 0.0
+        return
+    scale = 1.0 / determinant
+    inverse_out[i, 0, 0] = c00 * scale
+    inverse_out[i, 0, 1] = inverse_out[i, 1, 0] = c01 * scale
+    inverse_out[i, 0, 2] = inverse_out[i, 2, 0] = c02 * scale
+    inverse_out[i, 1, 1] = (a00 * a22 - a02 * a02) * scale
+    inverse_out[i, 1, 2] = inverse_out[i, 2, 1] = (a02 * a01 - a00 * a12) * scale
+    inverse_out[i, 2, 2] = (a00 * a11 - a01 * a01) * scale
 
 
 @kernel
 def _copy_rows(
     first: int,
     last: int,
+    order: Ints,
+    rows: Ints,
     matrix: BlockMatrix,
     springs: Springs,
     filters: Floats,
@@ -118,51 +123,55 @@ def _copy_rows(
     diagonal, off_diagonal = matrix.diagonal, matrix.off_diagonal
     block = np.empty((1, 3, 3))
     inverse = np.empty((1, 3, 3))
-    at, factor_at = matrix.row_starts[first] + first, matrix.row_starts[first]
-    for i in range(first, last):
-        rows_out[i, 0], rows_out[i, 2] = at, factor_at
-        columns_out[at] = i
+    for row in range(first, last):
+        i = order[row]
+        at, factor_at = matrix.row_starts[i] + i, matrix.row_starts[i]
+        rows_out[row, 0], rows_out[row, 2] = at, factor_at
+        columns_out[at] = row
         for r in range(3):
             for c in range(3):
                 blocks_out[at, c, r] = diagonal[i, r, c]
                 block[0, r, c] = diagonal[i, r, c]
         at += 1
         for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-            if _is_multiple(off_diagonal, k):
-                factor_columns_out[factor_at] = matrix.columns[k]
+            if is_multiple(off_diagonal, k):
+                factor_columns_out[factor_at] = rows[matrix.columns[k]]
                 factors_out[factor_at] = off_diagonal[k, 0, 0]
                 factor_at += 1
                 continue
-            columns_out[at] = matrix.columns[k]
+            columns_out[at] = rows[matrix.columns[k]]
             for r in range(3):
                 for c in range(3):
                     blocks_out[at, c, r] = off_diagonal[k, r, c]
             at += 1
-        rows_out[i, 1], rows_out[i, 3] = at, factor_at
+        rows_out[row, 1], rows_out[row, 3] = at, factor_at
         for k in range(springs.starts[i], springs.starts[i + 1]):
-            c, place = springs.items[k] >> 2, springs.items[k] & 3
-            add_block(block, 0, springs.blocks, c, springs.weights[c, place] ** 2)
+            spring, place = springs.items[k] >> 2, springs.items[k] & 3
+            w = springs.weights[spring, place] ** 2
+            for r in range(3):
+                for c in range(3):
+                    block[0, r, c] += w * springs.blocks[spring, r, c]
         invert_symmetric(block, 0, inverse)
         for r in range(3):
             for c in range(3):
                 value = inverse[0, r, c]
-                if not is_free[i]:
+                if not is_free[row]:
                     value = 0.0
                     for k in range(3):
                         for m in range(3):
                             value += filters[i, r, k] * inverse[0, k, m] * filters[i, m, c]
-                inverse_out[i, c, r] = value
+                inverse_out[row, c, r] = value
 
 
 @kernel
-def _filter_row(filters: Floats, i: int, y_inout: Lanes) -> None:
-    y0, y1, y2 = y_inout[i, 0], y_inout[i, 1], y_inout[i, 2]
+def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
+    y0, y1, y2 = y_inout[row, 0], y_inout[row, 1], y_inout[row, 2]
     for r in range(3):
-        y_inout[i, r] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
+        y_inout[row, r] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
 
 
 @kernel
-def _multiply_rows(first: int, last: int, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes) -> None:
+def _multiply_rows(first: int, last: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes) -> None:
     """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
     rows, columns, blocks, factor_columns, factors = (
         work.rows,
@@ -172,85 +181,116 @@ def _multiply_rows(first: int, last: int, work: PcgWork, springs: Springs, x: La
         work.factors,
     )
     starts, items, weights, tension = springs.starts, springs.items, springs.weights, springs.tension
-    for i in range(first, last):
-        multiply_row(blocks, columns, rows[i, 0], rows[i, 1], x, i, y_out)
-        add_multiples(factors, factor_columns, rows[i, 2], rows[i, 3], x, i, y_out)
+    for row in range(first, last):
+        multiply_row(blocks, columns, rows[row, 0], rows[row, 1], x, row, y_out)
+        add_multiples(factors, factor_columns, rows[row, 2], rows[row, 3], x, row, y_out)
+        i = order[row]
         for k in range(starts[i], starts[i + 1]):
             c, w = items[k] >> 2, weights[items[k] >> 2, items[k] & 3]
-            y_out[i, 0] += w * tension[c, 0]
-            y_out[i, 1] += w * tension[c, 1]
-            y_out[i, 2] += w * tension[c, 2]
+            y_out[row, 0] += w * tension[c, 0]
+            y_out[row, 1] += w * tension[c, 1]
+            y_out[row, 2] += w * tension[c, 2]
 
 
 @kernel
-def _tighten(first: int, last: int, vertices: Ints, weights: Floats, blocks: Floats, x: Lanes, tension: Floats) -> None:
+def _tighten(
+    first: int, last: int, rows: Ints, vertices: Ints, weights: Floats, blocks: Floats, x: Lanes, tension_out: Floats
+) -> None:
     """Overwrite the tension of springs `first` to `last` for the vector x."""
     for c in range(first, last):
         s0 = s1 = s2 = 0.0
         for k in range(4):
-            w, i = weights[c, k], vertices[c, k]
-            s0 += w * x[i, 0]
-            s1 += w * x[i, 1]
-            s2 += w * x[i, 2]
+            w, row = weights[c, k], rows[vertices[c, k]]
+            s0 += w * x[row, 0]
+            s1 += w * x[row, 1]
+            s2 += w * x[row, 2]
         for r in range(3):
-            tension[c, r] = blocks[c, r, 0] * s0 + blocks[c, r, 1] * s1 + blocks[c, r, 2] * s2
+            tension_out[c, r] = blocks[c, r, 0] * s0 + blocks[c, r, 1] * s1 + blocks[c, r, 2] * s2
 
 
 @kernel
 def _dot_rows(first: int, last: int, x: Lanes, y: Lanes) -> float:
     s0 = s1 = s2 = 0.0
-    for i in range(first, last):
-        s0 += x[i, 0] * y[i, 0]
-        s1 += x[i, 1] * y[i, 1]
-        s2 += x[i, 2] * y[i, 2]
+    for row in range(first, last):
+        s0 += x[row, 0] * y[row, 0]
+        s1 += x[row, 1] * y[row, 1]
+        s2 += x[row, 2] * y[row, 2]
     return s0 + s1 + s2
 
 
 @kernel
 def _advance_rows(first: int, last: int, alpha: float, p: Lanes, q: Lanes, x_inout: Lanes, r_inout: Lanes) -> None:
-    for i in range(first, last):
+    for row in range(first, last):
         for c in range(WIDTH):
-            x_inout[i, c] += alpha * p[i, c]
-            r_inout[i, c] -= alpha * q[i, c]
+            x_inout[row, c] += alpha * p[row, c]
+            r_inout[row, c] -= alpha * q[row, c]
 
 
 @kernel
 def _turn_rows(
-    first: int,
-    last: int,
+    patch: int,
     beta: float,
-    parents: Ints,
-    shift: Floats,
+    order: Ints,
+    row_starts: Ints,
+    small_starts: Ints,
+    arms: Floats,
+    small_answers: Floats,
+    answers: Floats,
     filters: Floats,
     is_free: Bools,
     z: Lanes,
     p_inout: Lanes,
 ) -> None:
     """Overwrite the direction p with the preconditioned residual, of vertices and patches, plus beta p."""
-    n = len(is_free)
-    for i in range(first, last):
-        patch = parents[i] - n
-        for c in range(3):
-            p_inout[i, c] = z[i, c] + beta * p_inout[i, c]
-        if patch < 0:
-            continue
-        if is_free[i]:
-            for c in range(3):
-                p_inout[i, c] += shift[patch, c]
-        else:
-            for c in range(3):
-                p_inout[i, c] += (
-                    filters[i, c, 0] * shift[patch, 0]
-                    + filters[i, c, 1] * shift[patch, 1]
-                    + filters[i, c, 2] * shift[patch, 2]
+    for a in range(small_starts[patch], small_starts[patch + 1]):
+        tx, ty, tz = (
+            small_answers[a, 0] + answers[patch, 0],
+            small_answers[a, 1] + answers[patch, 1],
+            small_answers[a, 2] + answers[patch, 2],
+        )
+        wx, wy, wz = (
+            small_answers[a, 3] + answers[patch, 3],
+            small_answers[a, 4] + answers[patch, 4],
+            small_answers[a, 5] + answers[patch, 5],
+        )
+        for row in range(row_starts[a], row_starts[a + 1]):
+            ax, ay, az = arms[row, 0], arms[row, 1], arms[row, 2]
+            dx, dy, dz = tx + wy * az - wz * ay, ty + wz * ax - wx * az, tz + wx * ay - wy * ax
+            if not is_free[row]:
+                s = filters[order[row]]
+                dx, dy, dz = (
+                    s[0, 0] * dx + s[0, 1] * dy + s[0, 2] * dz,
+                    s[1, 0] * dx + s[1, 1] * dy + s[1, 2] * dz,
+                    s[2, 0] * dx + s[2, 1] * dy + s[2, 2] * dz,
                 )
+            p_inout[row, 0] = z[row, 0] + dx + beta * p_inout[row, 0]
+            p_inout[row, 1] = z[row, 1] + dy + beta * p_inout[row, 1]
+            p_inout[row, 2] = z[row, 2] + dz + beta * p_inout[row, 2]
+
+
+@kernel
+def _shift_pieces(pieces: Ints, piece_blocks: Floats, right: Floats) -> Floats:
+    """The shift (p, 3) of each piece that takes the net sum of its residual away."""
+    total = np.zeros((len(piece_blocks), 3))
+    inverse = np.empty_like(piece_blocks)
+    for k in range(len(pieces)):
+        for c in range(3):
+            total[pieces[k], c] += right[k, c]
+    shift = np.zeros_like(total)
+    for piece in range(len(total)):
+        invert_symmetric(piece_blocks, piece, inverse)
+        for r in range(3):
+            for c in range(3):
+                shift[piece, r] += inverse[piece, r, c] * total[piece, c]
+    return shift
 
 
 @kernel(parallel=True)
 def solve_filtered(
     matrix: BlockMatrix,
     springs: Springs,
-    levels: Levels,
+    patches: Patches,
+    positions: Floats,
     b: Floats,
     filters: Floats,
     tolerance: float,
@@ -261,112 +301,196 @@ def solve_filtered(
 ) -> tuple[int, float]:
     """Solve A x = b in the free directions, keeping the constrained part of `x_inout` as it comes in.
 
-    `x_inout` starts as z plus any guess in the free directions. `filters` (n, 3, 3) are the projectors S. Returns
-    the iterations and the residual relative to the right-hand side, both in the norm of the preconditioner. It goes on
-    until that is below `tolerance` and the square of the residual itself, which estimates the energy x A x of what is
-    still missing, below `energy`.
+    `x_inout` starts as z plus any guess in the free directions. `filters` (n, 3, 3) are the projectors S, `positions`
+    where the vertices stand. Returns the iterations and the residual relative to the right-hand side, both in the norm
+    of the preconditioner. It goes on until that is below `tolerance` and the square of the residual itself, which
+    estimates the energy x A x of what is still missing, below `energy`.
+
+    At last each piece is shifted until its residual has no net sum: the one that iterations leave is a force from
+    nowhere, which would slow down a piece that is free. Several pieces in contact could be shifted into each other.
     """
     n, m = len(b), len(springs.vertices)
     rows, columns, blocks, factor_columns, factors, inverse, vectors, is_free, partial = work
     x, r, p, q, z = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
-    parents, shift, right, patch_inverse = levels.parents, levels.shift, levels.right, levels.inverse
-    child_starts, children = levels.child_starts, levels.children
+    order, row_of, row_starts, small_starts, large = (
+        patches.order,
+        patches.rows,
+        patches.row_starts,
+        patches.small_starts,
+        patches.large,
+    )
+    pieces, places, arms = patches.pieces, patches.places, patches.arms
+    column_starts, column_rows = patches.column_starts, patches.column_rows
+    small_inverse, patch_blocks, factor, patch_inverse = (
+        patches.small_inverse,
+        patches.blocks,
+        patches.factor,
+        patches.inverse,
+    )
+    small_answers, right, answers = patches.small_answers, patches.right, patches.answers
     s_vertices, s_weights, s_blocks, _starts, _items, tension = springs
-    n_patches = levels.n_smallest
-    for i in range(n):
-        is_free[i] = filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0  # of a projector: all is left
+    n_small, n_large = len(small_inverse), len(patch_inverse)
+    for row in range(n):
+        i = order[row]
+        is_free[row] = filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0  # of a projector: all is left
         for c in range(3):
-            x[i, c] = x_inout[i, c]
-            p[i, c] = 0.0
-    update_levels(levels, matrix, springs, filters, is_free)
-    _tighten(0, m, s_vertices, s_weights, s_blocks, x, tension)
+            x[row, c] = x_inout[i, c]
+            p[row, c] = 0.0
+    patch_blocks[:] = 0.0
+    _tighten(0, m, row_of, s_vertices, s_weights, s_blocks, x, tension)
     for chunk in prange(CHUNKS):
-        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        _copy_rows(
-            first,
-            last,
-            matrix,
-            springs,
-            filters,
-            is_free,
-            rows,
-            columns,
-            blocks,
-            factor_columns,
-            factors,
-            inverse,
-        )
-        _multiply_rows(first, last, work, springs, x, r)
-        for i in range(first, last):
-            for c in range(3):
-                r[i, c] = b[i, c] - r[i, c]
-                q[i, c] = b[i, c]
-            if not is_free[i]:
-                _filter_row(filters, i, r)
-                _filter_row(filters, i, q)
-            multiply_block(inverse, q, i, z)
-        partial[1, chunk] = _dot_rows(first, last, q, z)
-        for i in range(first, last):
-            multiply_block(inverse, r, i, z)
-        partial[0, chunk] = _dot_rows(first, last, r, z)
-    scale = _ordered_sum(partial[1]) + update_shifts(levels, q)
-    rho = _ordered_sum(partial[0]) + update_shifts(levels, r)
-    scale = max(scale, rho)
-    _turn_rows(0, n, 0.0, parents, shift, filters, is_free, z, p)
+        for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
+            measure_arms(patch, positions, order, row_starts, small_starts, arms)
+    for chunk in prange(CHUNKS):
+        for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
+            couple_patch(
+                patch,
+                order,
+                row_of,
+                row_starts,
+                small_starts,
+                places,
+                arms,
+                matrix,
+                filters,
+                is_free,
+                patch_blocks,
+            )
+    weigh_pieces(n_small, pieces, column_starts, patch_blocks, patches.piece_blocks)
+    weigh_springs(springs, row_of, large, pieces, filters, patches.piece_blocks)
+    has_room = find_room(springs, row_of, large, column_starts, column_rows)
+    for chunk in prange(CHUNKS):
+        for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
+            first, last = row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]
+            couple_springs(
+                patch,
+                order,
+                row_of,
+                row_starts,
+                small_starts,
+                large,
+                column_starts,
+                column_rows,
+                arms,
+                springs,
+                has_room,
+                filters,
+                patch_blocks,
+            )
+            for a in range(small_starts[patch], small_starts[patch + 1]):
+                invert_modes(patch_blocks, a, small_inverse)
+            _copy_rows(
+                first,
+                last,
+                order,
+                row_of,
+                matrix,
+                springs,
+                filters,
+                is_free,
+                rows,
+                columns,
+                blocks,
+                factor_columns,
+                factors,
+                inverse,
+            )
+            _multiply_rows(first, last, order, work, springs, x, r)
+            for row in range(first, last):
+                i = order[row]
+                for c in range(3):
+                    r[row, c] = b[i, c] - r[row, c]
+                    q[row, c] = b[i, c]
+                if not is_free[row]:
+                    _filter_row(filters, i, row, r)
+                    _filter_row(filters, i, row, q)
+    factorise(n_small, column_starts, patches.update_starts, patches.updates, patch_blocks, factor, patch_inverse)
+    rho = scale = 0.0
+    for vector in (q, r):
+        for chunk in prange(CHUNKS):
+            partial[0, chunk] = 0.0
+            for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
+                first, last = row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]
+                for row in range(first, last):
+                    multiply_block(inverse, vector, row, z)
+                partial[0, chunk] += _dot_rows(first, last, vector, z)
+                partial[0, chunk] += gather(
+                    patch, row_starts, small_starts, arms, small_inverse, vector, small_answers, right
+                )
+        rho = _ordered_sum(partial[0]) + answer(column_starts, column_rows, factor, patch_inverse, right, answers)
+        scale = max(scale, rho)
+    for patch in range(n_large):
+        _turn_rows(patch, 0.0, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p)
     goal = min(tolerance * tolerance * scale, energy)
     iteration = 0
     while rho > goal and rho > 0.0 and iteration < max_iterations:
         iteration += 1
         if m > 0:
             for chunk in prange(CHUNKS):
-                _tighten(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS, s_vertices, s_weights, s_blocks, p, tension)
+                first, last = chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS
+                _tighten(first, last, row_of, s_vertices, s_weights, s_blocks, p, tension)
         for chunk in prange(CHUNKS):
-            first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-            _multiply_rows(first, last, work, springs, p, q)
-            for i in range(first, last):
-                if not is_free[i]:
-                    _filter_row(filters, i, q)
+            first = row_starts[small_starts[chunk * n_large // CHUNKS]]
+            last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
+            _multiply_rows(first, last, order, work, springs, p, q)
+            for row in range(first, last):
+                if not is_free[row]:
+                    _filter_row(filters, order[row], row, q)
             partial[0, chunk] = _dot_rows(first, last, p, q)
         alpha = rho / _ordered_sum(partial[0])
         for chunk in prange(CHUNKS):
-            first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+            first = row_starts[small_starts[chunk * n_large // CHUNKS]]
+            last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
             _advance_rows(first, last, alpha, p, q, x, r)
-            for i in range(first, last):
-                multiply_block(inverse, r, i, z)
+            for row in range(first, last):
+                multiply_block(inverse, r, row, z)
             partial[0, chunk] = _dot_rows(first, last, r, z)
-        for chunk in prange(CHUNKS):
-            first, last = chunk * n_patches // CHUNKS, (chunk + 1) * n_patches // CHUNKS
-            partial[1, chunk] = shift_smallest(first, last, n, child_starts, children, patch_inverse, r, right, shift)
-        rho_new = _ordered_sum(partial[0]) + _ordered_sum(partial[1]) + shift_larger(levels, n)
+            for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
+                partial[0, chunk] += gather(
+                    patch, row_starts, small_starts, arms, small_inverse, r, small_answers, right
+                )
+        rho_new = _ordered_sum(partial[0]) + answer(column_starts, column_rows, factor, patch_inverse, right, answers)
         beta = rho_new / rho
         rho = rho_new
         for chunk in prange(CHUNKS):
-            first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-            _turn_rows(first, last, beta, parents, shift, filters, is_free, z, p)
-    for i in range(n):
-        if is_free[i]:
-            x_inout[i, 0], x_inout[i, 1], x_inout[i, 2] = x[i, 0], x[i, 1], x[i, 2]
+            for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
+                _turn_rows(
+                    patch, beta, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p
+                )
+    shift = _shift_pieces(pieces, patches.piece_blocks, right)
+    if len(shift) > 1 and m > 0:
+        shift[:] = 0.0
+    for row in range(n):
+        i, s = order[row], shift[pieces[large[row]]]
+        if is_free[row]:
+            for c in range(3):
+                x_inout[i, c] = x[row, c] + s[c]
         else:  # what is held keeps its digits
-            d0, d1, d2 = x[i, 0] - x_inout[i, 0], x[i, 1] - x_inout[i, 1], x[i, 2] - x_inout[i, 2]
+            d0, d1, d2 = x[row, 0] - x_inout[i, 0], x[row, 1] - x_inout[i, 1], x[row, 2] - x_inout[i, 2]
+            d0, d1, d2 = d0 + s[0], d1 + s[1], d2 + s[2]
             for c in range(3):
                 x_inout[i, c] += filters[i, c, 0] * d0 + filters[i, c, 1] * d1 + filters[i, c, 2] * d2
     return iteration, np.sqrt(rho / scale) if scale > 0.0 else 0.0
 
 
 @kernel(parallel=True)
-def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, residual_out: Floats) -> None:
+def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, held: Bools, residual_out: Floats) -> None:
     row_starts, columns, _starts, _sources, diagonal, off_diagonal = matrix
     for i in prange(len(b)):
         for r in range(3):
-            y = diagonal[i, r, 0] * x[i, 0] + diagonal[i, r, 1] * x[i, 1] + diagonal[i, r, 2] * x[i, 2]
-            for k in range(row_starts[i], row_starts[i + 1]):
-                j = columns[k]
-                y += off_diagonal[k, r, 0] * x[j, 0] + off_diagonal[k, r, 1] * x[j, 1] + off_diagonal[k, r, 2] * x[j, 2]
+            y = b[i, r]
+            if held[i]:
+                y = diagonal[i, r, 0] * x[i, 0] + diagonal[i, r, 1] * x[i, 1] + diagonal[i, r, 2] * x[i, 2]
+                for k in range(row_starts[i], row_starts[i + 1]):
+                    j, a = columns[k], off_diagonal[k]
+                    y += a[r, 0] * x[j, 0] + a[r, 1] * x[j, 1] + a[r, 2] * x[j, 2]
             residual_out[i, r] = y - b[i, r]
 
 
-def update_residual(matrix: BlockMatrix, springs: Springs, x: Floats, b: Floats, residual_out: Floats) -> None:
-    """Overwrite `residual_out` with A x - b: what the constraints contributed."""
-    _update_product(matrix, x, b, residual_out)
-    if len(springs.vertices):
-        residual_out += spring_impulses(springs, x)
+def update_impulses(
+    matrix: BlockMatrix, springs: Springs, x: Floats, b: Floats, held: Bools, impulses_out: Floats
+) -> None:
+    """Overwrite `impulses_out` with A x - b, what constraints contributed, where vertices are `held`; else with 0."""
+    _update_product(matrix, x, b, held, impulses_out)
+    if len(springs.vertices) and held.any():
+        impulses_out[held] += spring_impulses(springs, x)[held]

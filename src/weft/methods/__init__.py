@@ -95,7 +95,7 @@ _unchecked = Method.model_construct
 METHODS = {
     "engine": Method(
         description="the default: implicit cloth, contact springs with friction, motion that cannot cross",
-        steps_per_frame=2,
+        steps_per_frame=1,
     ),
     "provot1995": _unchecked(
         description="Provot's explicit mass-spring cloth (Graphics Interface 1995): soft springs, strain up to 10 %; "

@@ -40,36 +40,36 @@ def add_air_forces(
     The lumped derivative is the row sum, exact where neighbours move together; that of stirred air is left out,
     being slow against any step.
     """
+    push = np.empty((len(triangles), 6))  # per area and drag, the force, then the root of the slope along the normal
+    for t in prange(len(triangles)):
+        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        abx, aby, abz = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+        acx, acy, acz = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
+        nx, ny, nz = aby * acz - abz * acy, abz * acx - abx * acz, abx * acy - aby * acx
+        doubled = np.sqrt(nx * nx + ny * ny + nz * nz)
+        if doubled == 0.0:
+            push[t] = 0.0
+            continue
+        nx, ny, nz = nx / doubled, ny / doubled, nz / doubled
+        ux = wind[0] - (v[a, 0] + v[b, 0] + v[c, 0]) / 3.0
+        uy = wind[1] - (v[a, 1] + v[b, 1] + v[c, 1]) / 3.0
+        uz = wind[2] - (v[a, 2] + v[b, 2] + v[c, 2]) / 3.0
+        across = ux * nx + uy * ny + uz * nz
+        swaying = (
+            (sway[a, 0] + sway[b, 0] + sway[c, 0]) * nx
+            + (sway[a, 1] + sway[b, 1] + sway[c, 1]) * ny
+            + (sway[a, 2] + sway[b, 2] + sway[c, 2]) * nz
+        ) / 3.0
+        share = doubled / 6.0
+        force = share * (abs(across) * across - STIRRED * swaying)
+        root = np.sqrt(2.0 * share * abs(across))
+        push[t, 0], push[t, 1], push[t, 2] = force * nx, force * ny, force * nz
+        push[t, 3], push[t, 4], push[t, 5] = root * nx, root * ny, root * nz
     for vi in prange(len(x)):
+        drag = half_density_drag[vi]
         for k in range(starts[vi], starts[vi + 1]):
-            a, b, c = (
-                triangles[vertex_triangles[k], 0],
-                triangles[vertex_triangles[k], 1],
-                triangles[vertex_triangles[k], 2],
-            )
-            abx, aby, abz = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
-            acx, acy, acz = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
-            nx, ny, nz = aby * acz - abz * acy, abz * acx - abx * acz, abx * acy - aby * acx
-            doubled = np.sqrt(nx * nx + ny * ny + nz * nz)
-            if doubled == 0.0:
-                continue
-            nx, ny, nz = nx / doubled, ny / doubled, nz / doubled
-            ux = wind[0] - (v[a, 0] + v[b, 0] + v[c, 0]) / 3.0
-            uy = wind[1] - (v[a, 1] + v[b, 1] + v[c, 1]) / 3.0
-            uz = wind[2] - (v[a, 2] + v[b, 2] + v[c, 2]) / 3.0
-            across = ux * nx + uy * ny + uz * nz
-            swaying = (
-                (sway[a, 0] + sway[b, 0] + sway[c, 0]) * nx
-                + (sway[a, 1] + sway[b, 1] + sway[c, 1]) * ny
-                + (sway[a, 2] + sway[b, 2] + sway[c, 2]) * nz
-            ) / 3.0
-            plate = half_density_drag[vi] * (doubled / 6.0)
-            force = plate * (abs(across) * across - STIRRED * swaying)
-            forces_out[vi, 0] += force * nx
-            forces_out[vi, 1] += force * ny
-            forces_out[vi, 2] += force * nz
-            slope = 2.0 * plate * abs(across)
-            n = (nx, ny, nz)
+            t = vertex_triangles[k]
             for r in range(3):
+                forces_out[vi, r] += drag * push[t, r]
                 for s in range(3):
-                    damping_out[vi, r, s] += slope * n[r] * n[s]
+                    damping_out[vi, r, s] += drag * push[t, 3 + r] * push[t, 3 + s]

@@ -112,7 +112,6 @@ def _build(scene: Scene) -> World:
         bodies=build_bodies(scene),
     )
     _refuse_pins_that_disagree(world)
-    _refuse_cloth_inside_bodies(world)
     return world
 
 
@@ -210,19 +209,3 @@ def _refuse_pins_that_disagree(world: World) -> None:
                 vertex = vi - max(piece.first for piece in world.pieces if piece.first <= vi)
                 raise WeftError(f"{group.name}: vertex {vertex} is held by {other.name} too; leave it out of one")
         holder[group.vertices] = k
-
-
-def _refuse_cloth_inside_bodies(world: World) -> None:
-    pinned = np.zeros(len(world.positions), bool)
-    for group in world.pins:
-        pinned[group.vertices] = True
-    for body in world.bodies:
-        d, _ = body.distances(world.positions, 0.0)
-        inside = (d < 0.0) & ~pinned
-        if inside.any():
-            vi = int(np.argmin(np.where(inside, d, np.inf)))
-            k = max(i for i, piece in enumerate(world.pieces) if piece.first <= vi)
-            vertex = vi - world.pieces[k].first
-            raise WeftError(
-                f"cloth.{k}: vertex {vertex} starts {-1e3 * d[vi]:.3g} mm inside {body.name}; move one of them"
-            )

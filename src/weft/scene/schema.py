@@ -199,6 +199,9 @@ class Scene(Parameters):
     steps_per_frame: int | None = quantity(
         "steps in one frame; the method's choice where absent", default=None, ge=1, le=100000
     )
+    untangle: Literal["fully", "partly", "off"] = quantity(
+        "part what crosses or touches at the start: all of it, or as much as can be, or nothing", default="fully"
+    )
     gravity: Vector = quantity("acceleration of free fall", unit="m/s2", default=(0.0, 0.0, -9.81))
     cloth: list[Cloth] = quantity("pieces of cloth", min_length=1)
     collider: list[Collider] = quantity("bodies", default=[])

@@ -151,6 +151,7 @@ class Recorder:
             "fps": scene.fps,
             "arrays": {f"{name}.f32": {"dtype": "<f4", "shape": ["frames", n, 3]} for name in self._names()},
             "cloth": [{"first": piece.first, "n_vertices": piece.mesh.n_vertices} for piece in sim.world.pieces],
+            "untangled": sim.untangled._asdict() if sim.untangled else None,
             "scene": _scene_values(scene),
             "folder": str(Path(scene.folder).resolve()),
         }
@@ -237,7 +238,8 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
 
     try:
         with np.load(path) as data:
-            state = State(data["positions"], data["velocities"], data["impulses"], data["memory"], int(data["step"]))
+            arrays = (data[name] for name in ("positions", "velocities", "impulses", "memory"))
+            state = State(*arrays, *(int(data[name]) for name in ("step", "caution", "failures")))
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None

@@ -27,13 +27,17 @@ from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
 from weft.simulation.system import ClothSystem
+from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, untangle_start
 from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.08  # an edge stretched further than this, and by more than half of it in one step: it was too long
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it
-ERROR_HALVINGS = 2  # of a step because its linearisation went wrong
+FAST = 0.5  # edge: where a vertex would go further in one step, seen from the middle of all, the step is halved,
+CAUTION = 8  # as are 1, 2, 4 and at most so many steps after one that went wrong,
+SHORT = 1.0 / 120.0  # [s] but not to less than this;
+SHORTEST = 1.0 / 480.0  # [s] nor is a step shorter than this looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
@@ -52,6 +56,10 @@ class State:
     """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
     step: int = 0
     """steps done since time 0"""
+    caution: int = 0
+    """steps to come that are halved from the start, since one before them went wrong"""
+    failures: int = 0
+    """steps that went wrong, with none that went well between: caution grows with them"""
 
 
 @dataclass(frozen=True)
@@ -81,9 +89,12 @@ class Simulation:
         x = self.world.positions
         self.state = state or State(x.copy(), self.world.velocities.copy(), np.zeros_like(x), np.zeros((0, *x.shape)))
         self.n_contacts = 0
-        self._build_parts()
+        self.untangled: Untangled | None = None
+        surroundings = self._build_parts()
+        if state is None:
+            self._check_start(surroundings)
 
-    def _build_parts(self) -> None:
+    def _build_parts(self) -> Surroundings:
         world = self.world
         n = len(world.positions)
         names: dict[str, str] = {}
@@ -122,6 +133,22 @@ class Simulation:
         self.response = classes["response"](surroundings, parameters["response"])
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)
+        return surroundings
+
+    def _check_start(self, surroundings: Surroundings) -> None:
+        """Untangle the start where the response counts on it; else refuse only cloth inside bodies."""
+        scene = self.scene
+        try:
+            if self.response.needs_gaps and scene.untangle != "off":
+                x, self.untangled = untangle_start(
+                    self.world, surroundings, self._is_pinned, scene.untangle == "partly"
+                )
+                if self.untangled:
+                    self.state.positions = x
+            else:
+                refuse_cloth_inside_bodies(self.world, self._is_pinned)
+        except WeftError as error:
+            raise WeftError(f"{scene.source}: {error}") from None
 
     def _build_system(self, models: list[Any]) -> ClothSystem:
         pieces, wind = self.world.pieces, self.scene.wind
@@ -159,25 +186,45 @@ class Simulation:
 
     def step(self) -> None:
         """Advance by one time step."""
+        caution, failures = self.state.caution, self.state.failures
+        self._went_too_far = False
         with threads_for(len(self.state.positions)):
-            state = self._advance(self.state, self.time, self.dt, MAX_HALVINGS)
-        self.state = replace(state, step=self.state.step + 1)
+            advance = self._advance_halves if caution > 0 else self._advance
+            state = advance(self.state, self.time, self.dt, MAX_HALVINGS)
+        if caution > 0:
+            caution -= 1
+        elif self._went_too_far and self.dt > 1.5 * SHORT:
+            caution, failures = min(2**failures, CAUTION), failures + 1
+        else:
+            failures = 0
+        self.state = replace(state, step=self.state.step + 1, caution=caution, failures=failures)
         self.n_contacts = self.response.n_contacts()
         if not np.isfinite(self.state.positions).all():
             raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
 
     def _advance(self, state: State, time: float, dt: float, halvings: int) -> State:
-        """One step of `dt`, or two of half of it where one was too long (see `_try`)."""
-        moved = self._try(state, time, dt)
-        if moved is not None:
-            return moved
+        """One step of `dt`, or two of half of it where one is too long (see `_try`)."""
+        if not self._is_fast(state.velocities, dt):
+            moved = self._try(state, time, dt)
+            if moved is not None:
+                return moved
         if halvings == 0:
             raise WeftError(f"at {time:.4g} s the cloth is crushed: there is no room left between bodies that close in")
+        return self._advance_halves(state, time, dt, halvings)
+
+    def _advance_halves(self, state: State, time: float, dt: float, halvings: int) -> State:
         half = 0.5 * dt
         # An integrator's memory belongs to steps of the same length.
         middle = self._advance(replace(state, memory=state.memory[:0]), time, half, halvings - 1)
         end = self._advance(replace(middle, memory=state.memory[:0]), time + half, half, halvings - 1)
         return replace(end, memory=state.memory[:0])
+
+    def _is_fast(self, v: Floats, dt: float) -> bool:
+        """Whether a step is too long for how fast the cloth moves: it would go wrong, or its folds look coarse."""
+        if not self.response.uses_springs or dt < 1.99 * SHORT:
+            return False
+        way = dt * np.sqrt(((v - v.mean(axis=0)) ** 2).sum(axis=1).max(initial=0.0))
+        return bool(way > FAST * self.rest_lengths.mean())
 
     def _try(self, state: State, time: float, dt: float) -> State | None:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.
@@ -212,9 +259,12 @@ class Simulation:
             )
         goal, impulses = self._solve(x, v, time, dt)
         moved = self._moved(state, goal, impulses, time, dt)
-        if moved is None or not self.response.uses_springs or dt < 0.75 * self.dt / 2 ** (ERROR_HALVINGS - 1):
+        if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
-        return None if self._went_wrong(state, moved, time, dt) else moved
+        if self._went_wrong(state, moved, time, dt):
+            self._went_too_far |= dt == self.dt
+            return None
+        return moved
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
         """Whether edges were stretched too far, or the cloth gained energy that no body, pin or wind gave it."""

@@ -81,6 +81,8 @@ class Response(Protocol):
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
     pushed out of them before it"""
+    needs_gaps: ClassVar[bool]
+    """True where it keeps apart what starts apart, and nothing else: the start is untangled for it"""
 
     def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None: ...
 

@@ -109,6 +109,7 @@ class Avoidance:
     Parameters: ClassVar[type[Any]]
     uses_springs = False
     meets_bodies = False
+    needs_gaps = False
     needs_limits = True
 
     def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None:

@@ -39,6 +39,7 @@ class ContactFilter:
     Parameters = ContactFilterParameters
     uses_springs = False
     meets_bodies = False
+    needs_gaps = False
 
     def __init__(self, surroundings: Surroundings, parameters: ContactFilterParameters | None = None) -> None:
         self.parameters = parameters or ContactFilterParameters()

@@ -75,6 +75,7 @@ class DividingPlanes:
     Parameters = DividingPlanesParameters
     uses_springs = True
     meets_bodies = True
+    needs_gaps = True
 
     def __init__(self, surroundings: Surroundings, parameters: DividingPlanesParameters | None = None) -> None:
         self.parameters = parameters or DividingPlanesParameters()

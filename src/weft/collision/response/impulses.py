@@ -261,6 +261,7 @@ class Impulses:
     Parameters: ClassVar[type[Any]] = ImpulsesParameters
     uses_springs = False
     meets_bodies = True
+    needs_gaps = False
 
     def __init__(self, surroundings: Surroundings, parameters: Any = None) -> None:
         self.parameters = parameters or self.Parameters()

@@ -24,6 +24,8 @@ from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
 
 NO_DRIFT = np.zeros(3)
+KEPT = 0.1  # of the contact distance: pairs that can come nearer than this are looked at
+CHUNKS = 32
 
 
 class Pairs(NamedTuple):
@@ -63,24 +65,32 @@ class PairFinder:
     ) -> tuple[tuple[Pairs, Pairs], int]:
         """Vertex-triangle and edge-edge pairs; the first of the former, so many, are a cloth vertex on a body.
 
-        The cloth's own are looked for in a frame that moves by `drift` (3,) [m] in the step.
+        They are all that can cross if no vertex leaves the box around its path that is larger by half of `margin` [m]
+        on all sides. The cloth's own are looked for in a frame that moves by `drift` (3,) [m] in the step.
         """
         n = self._n
-        self._cloth_phase.refit(x_t0[:n], x_t1[:n] - drift, margin)
+        x_own = x_t1[:n] - drift
+        self._cloth_phase.refit(x_t0[:n], x_own, margin)
         own = self._cloth_phase.candidates()
-        vertex_triangle = [_rows(own.vertex_triangle, None, self._triangles)]
-        edge_edge = [_rows(own.edge_edge, self._edges, self._edges)]
+        boxes = (x_t0, x_own, 0.5 * margin, KEPT * self.reach)
+        vertex_triangle = [near_rows(own.vertex_triangle, self._edges, self._triangles, False, *boxes)]
+        edge_edge = [near_rows(own.edge_edge, self._edges, self._edges, True, *boxes)]
         beside = 0
         if self._body_phase is not None:
             if drift.any():
                 self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
             self._body_phase.refit(x_t0[n:], x_t1[n:], margin)
             cross = self._cloth_phase.candidates_with(self._body_phase)
-            on_body = _rows(cross.vertex_triangle, None, self._body_triangles)
+            boxes = (x_t0, x_t1, 0.5 * margin, KEPT * self.reach)
+            on_body = near_rows(cross.vertex_triangle, self._edges, self._body_triangles, False, *boxes)
             beside = len(on_body)
             through = cross.triangle_vertex[:, ::-1] + np.array([n, 0], np.int32)
-            vertex_triangle = [on_body, *vertex_triangle, _rows(through, None, self._triangles)]
-            edge_edge.append(_rows(cross.edge_edge, self._edges, self._body_edges))
+            vertex_triangle = [
+                on_body,
+                *vertex_triangle,
+                near_rows(through, self._edges, self._triangles, False, *boxes),
+            ]
+            edge_edge.append(near_rows(cross.edge_edge, self._edges, self._body_edges, True, *boxes))
         pairs = (
             measured(x_t0, x_t1, np.concatenate(vertex_triangle), False, self.reach, self.pressed),
             measured(x_t0, x_t1, np.concatenate(edge_edge), True, self.reach, self.pressed),
@@ -88,59 +98,121 @@ class PairFinder:
         return pairs, beside
 
 
-def _rows(pairs: Ints, first: Ints | None, second: Ints) -> Ints:
-    """(k, 4): the vertices of both sides of each pair; `first` None where the first side is a vertex itself."""
-    rows = np.empty((len(pairs), 4), np.int32)
-    if first is None:
-        fill_vertex_triangle(pairs, second, rows)
-    else:
-        fill_edge_edge(pairs, first, second, rows)
+@kernel
+def _vertices(pairs: Ints, q: int, edges: Ints, seconds: Ints, is_edges: bool) -> tuple[int, int, int, int]:
+    """The vertices of both sides of pair q: an edge and an edge, or a vertex and a triangle."""
+    a, b = pairs[q, 0], pairs[q, 1]
+    if is_edges:
+        return edges[a, 0], edges[a, 1], seconds[b, 0], seconds[b, 1]
+    return a, seconds[b, 0], seconds[b, 1], seconds[b, 2]
+
+
+@kernel
+def _reach_along(x_t0: Floats, x_t1: Floats, i: int, nx: float, ny: float, nz: float) -> tuple[float, float]:
+    """The lowest and the highest place along a direction that a vertex has in the box around its path."""
+    ax, bx = x_t0[i, 0] * nx, x_t1[i, 0] * nx
+    ay, by = x_t0[i, 1] * ny, x_t1[i, 1] * ny
+    az, bz = x_t0[i, 2] * nz, x_t1[i, 2] * nz
+    return min(ax, bx) + min(ay, by) + min(az, bz), max(ax, bx) + max(ay, by) + max(az, bz)
+
+
+@kernel
+def _between(x: Floats, i: int, j: int, k: int, m: int, is_edges: bool) -> Vector:
+    """A direction in which the second side is likely to lie before the first, of any length.
+
+    From the middle of the triangle to the vertex, or from the middle of an edge to the nearest end of the other.
+    """
+    if not is_edges:
+        return (
+            x[i, 0] - (x[j, 0] + x[k, 0] + x[m, 0]) / 3.0,
+            x[i, 1] - (x[j, 1] + x[k, 1] + x[m, 1]) / 3.0,
+            x[i, 2] - (x[j, 2] + x[k, 2] + x[m, 2]) / 3.0,
+        )
+    best, nx, ny, nz = np.inf, 0.0, 0.0, 0.0
+    for end, a, b, sign in ((i, k, m, 0.5), (j, k, m, 0.5), (k, i, j, -0.5), (m, i, j, -0.5)):
+        dx = sign * (2.0 * x[end, 0] - x[a, 0] - x[b, 0])
+        dy = sign * (2.0 * x[end, 1] - x[a, 1] - x[b, 1])
+        dz = sign * (2.0 * x[end, 2] - x[a, 2] - x[b, 2])
+        size = dx * dx + dy * dy + dz * dz
+        if size < best:
+            best, nx, ny, nz = size, dx, dy, dz
+    return nx, ny, nz
+
+
+@kernel
+def _are_apart(
+    x_t0: Floats,
+    x_t1: Floats,
+    i: int,
+    j: int,
+    k: int,
+    m: int,
+    is_edges: bool,
+    nx: float,
+    ny: float,
+    nz: float,
+    margin: float,
+    space: float,
+) -> bool:
+    """Whether two sides have free space along a direction wherever their vertices go in the boxes of their paths."""
+    i_low, _ = _reach_along(x_t0, x_t1, i, nx, ny, nz)
+    j_low, j_high = _reach_along(x_t0, x_t1, j, nx, ny, nz)
+    _, k_high = _reach_along(x_t0, x_t1, k, nx, ny, nz)
+    _, m_high = _reach_along(x_t0, x_t1, m, nx, ny, nz)
+    low, high = bounds(i_low, j_low if is_edges else j_high, k_high, m_high, is_edges)
+    around = 2.0 * margin * (abs(nx) + abs(ny) + abs(nz))
+    return bool(low - high - around > space * math.sqrt(nx * nx + ny * ny + nz * nz))
+
+
+@kernel(parallel=True)
+def near_rows(
+    pairs: Ints,
+    edges: Ints,
+    seconds: Ints,
+    is_edges: bool,
+    x_t0: Floats,
+    x_t1: Floats,
+    margin: float,
+    space: float,
+) -> Ints:
+    """The vertices (k, 4) of each pair that may come nearer than `space` [m].
+
+    Neighbours in the mesh are the most of all pairs whose boxes touch. They drop out: along the line between their
+    middles the boxes around the paths of the vertices, larger by `margin` [m], stay on two sides.
+    """
+    n = len(pairs)
+    keep = np.empty(n, np.bool_)
+    counts = np.zeros(CHUNKS + 1, np.int64)
+    for chunk in prange(CHUNKS):
+        count = 0
+        for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            i, j, k, m = _vertices(pairs, q, edges, seconds, is_edges)
+            nx, ny, nz = _between(x_t0, i, j, k, m, is_edges)
+            keep[q] = not _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, space)
+            count += int(keep[q])
+        counts[chunk + 1] = count
+    for chunk in range(CHUNKS):
+        counts[chunk + 1] += counts[chunk]
+    rows = np.empty((counts[CHUNKS], 4), np.int32)
+    for chunk in prange(CHUNKS):
+        at = counts[chunk]
+        for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            if keep[q]:
+                rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3] = _vertices(pairs, q, edges, seconds, is_edges)
+                at += 1
     return rows
-
-
-@kernel
-def fill_vertex_triangle(pairs: Ints, triangles: Ints, rows_out: Ints) -> None:
-    for q in range(len(pairs)):
-        rows_out[q, 0] = pairs[q, 0]
-        for c in range(3):
-            rows_out[q, 1 + c] = triangles[pairs[q, 1], c]
-
-
-@kernel
-def fill_edge_edge(pairs: Ints, first: Ints, second: Ints, rows_out: Ints) -> None:
-    for q in range(len(pairs)):
-        for c in range(2):
-            rows_out[q, c] = first[pairs[q, 0], c]
-            rows_out[q, 2 + c] = second[pairs[q, 1], c]
 
 
 def measured(x_t0: Floats, x_t1: Floats, rows: Ints, edges: bool, reach: float, pressed: float) -> Pairs:
     """The pairs of `rows` (k, 4) with their closest points at `x_t0`; all that are nearer than `pressed` [m] bear.
 
-    Those that stay further apart than `reach` [m] along the line between their middles, at `x_t0` and at `x_t1`, are
-    not worth the search: that line is their normal, and the space along it their gap. Neighbours in the mesh, the most
-    of all candidates, are of this kind.
+    Those that stay further apart than `reach` [m] along the line between their middles (see `_between`), at `x_t0` and
+    at `x_t1`, are not worth the search: that line is their normal, and the space along it their gap.
     """
     k = len(rows)
     pairs = Pairs(rows, edges, np.empty((k, 3)), np.empty(k), np.empty((k, 4)), np.empty(k, np.bool_))
     update_closest(x_t0, x_t1, rows, edges, reach, pressed, pairs.normals, pairs.gaps, pairs.weights, pairs.bears)
     return pairs
-
-
-@kernel
-def _middle_line(x: Floats, i: int, j: int, k: int, m: int, edges: bool) -> Vector:
-    """From the middle of the second side to that of the first, of any length."""
-    if edges:
-        return (
-            x[i, 0] + x[j, 0] - x[k, 0] - x[m, 0],
-            x[i, 1] + x[j, 1] - x[k, 1] - x[m, 1],
-            x[i, 2] + x[j, 2] - x[k, 2] - x[m, 2],
-        )
-    return (
-        3.0 * x[i, 0] - x[j, 0] - x[k, 0] - x[m, 0],
-        3.0 * x[i, 1] - x[j, 1] - x[k, 1] - x[m, 1],
-        3.0 * x[i, 2] - x[j, 2] - x[k, 2] - x[m, 2],
-    )
 
 
 @kernel
@@ -169,7 +241,7 @@ def update_closest(
     x = x_t0
     for q in prange(len(rows)):
         i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
-        nx, ny, nz = _middle_line(x, i, j, k, m, edges)
+        nx, ny, nz = _between(x, i, j, k, m, edges)
         size = math.sqrt(nx * nx + ny * ny + nz * nz)
         space = free_space(x, i, j, k, m, edges, nx, ny, nz)
         if space > reach * size and free_space(x_t1, i, j, k, m, edges, nx, ny, nz) > reach * size:
