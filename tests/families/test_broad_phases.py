@@ -59,6 +59,9 @@ def test_finds_every_pair(name, options, state_name, moving):
         as_set(baseline.self_pairs()),
         is_wide="share_quad_box" in options,
     )
+    corners = mesh.triangles
+    apart = {(a, b) for a, b in pairs if not np.isin(corners[a], corners[b]).any()}
+    assert as_set(phase.apart_pairs()) == apart
     found, exact = phase.candidates(), baseline.candidates()
     expected = (
         box_pairs.vertex_triangle(x_t0, last, mesh.triangles, margin),
@@ -120,7 +123,7 @@ def test_same_rows_for_any_number_of_threads(name, options, monkeypatch):
             a, b = make(name, options, mesh), make(name, options, other_mesh)
             a.refit(x_t0, x_t1, margin)
             b.refit(y_t0, y_t1, margin)
-            results.append([a.self_pairs(), a.pairs(b), *a.candidates(), *a.candidates_with(b)])
+            results.append([a.self_pairs(), a.apart_pairs(), a.pairs(b), *a.candidates(), *a.candidates_with(b)])
     finally:
         set_threads(before)
     for one, many in zip(*results, strict=True):

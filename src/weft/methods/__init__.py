@@ -120,8 +120,7 @@ METHODS = {
     ),
     "liu1998_s2": _unchecked(
         description="liu1998 without a hierarchy of boxes: their S2",
-        broad="all_pairs",
-        response="box_avoidance",
+        response={"name": "box_avoidance", "hierarchy": False},
         **_LIU,
     ),
     "liu1998_s1": _unchecked(

@@ -70,26 +70,54 @@ def children(tree, node):
 
 
 def test_binary_tree_halves_are_even():
-    mesh = build_grid((1.0, 0.6), (12, 7))
-    tree = BinaryTree(mesh).tree
-    size = tree.ends - tree.starts
-    for node in range(tree.n_boxes):
-        below = children(tree, node)
-        assert len(below) in (0, 2)
-        if len(below):
-            assert abs(size[below[0]] - size[below[1]]) <= 1
-    assert tree.n_boxes == 2 * len(mesh.triangles) - 1
-    # the first cut goes across the longer side
-    x = mesh.positions[mesh.triangles].mean(axis=1)
-    left, right = (tree.items[tree.starts[c] : tree.ends[c]] for c in children(tree, 0))
-    assert x[left, 0].max() <= x[right, 0].min() + 1e-12
+    grid = build_grid((1.0, 0.6), (12, 7))
+    for mesh, most in ((grid, 12), (Mesh(grid.positions, grid.triangles), 1)):  # one row of quads, or one triangle
+        tree = BinaryTree(mesh).tree
+        size = tree.ends - tree.starts
+        for node in range(tree.n_boxes):
+            below = children(tree, node)
+            assert len(below) in (0, 2)
+            if len(below):
+                assert abs(size[below[0]] - size[below[1]]) <= min(most, size[node] // 3)
+        assert tree.n_boxes == 2 * len(mesh.triangles) - 1
+        # the first cut goes across the longer side
+        x = mesh.positions[mesh.triangles].mean(axis=1)
+        left, right = (tree.items[tree.starts[c] : tree.ends[c]] for c in children(tree, 0))
+        assert x[left, 0].max() <= x[right, 0].min() + 1e-12
+
+
+def test_binary_search_begins_where_no_vertex_is_common():
+    """Every pair of triangles is adjacent, or below exactly one pair of nodes without a common vertex."""
+    for mesh in meshes():
+        phase = BinaryTree(mesh)
+        tree, triangles = phase.tree, mesh.triangles
+        n = len(triangles)
+        times = np.zeros((n, n), int)
+        for a, b in phase._joined:
+            assert a < b
+            assert set(triangles[a]) & set(triangles[b])
+            times[a, b] += 1
+        for a, b in phase._apart:
+            below_a, below_b = (tree.items[tree.starts[c] : tree.ends[c]] for c in (a, b))
+            assert not np.isin(triangles[below_a], triangles[below_b]).any()
+            times[np.ix_(below_a, below_b)] += 1
+        np.testing.assert_array_equal(times + times.T, 1 - np.eye(n, dtype=int))
+
+
+def test_neighbours_cost_the_binary_search_few_tests():
+    """Searched from the root with each box, a flat sheet would take some 80 tests a triangle."""
+    mesh = build_grid((1.0, 1.0), (21, 21))
+    phase = BinaryTree(mesh)
+    phase.refit(mesh.positions)
+    phase.self_pairs()
+    assert phase.counters.boxes_tested < 6 * len(mesh.triangles)
 
 
 @pytest.mark.parametrize("shape", [*GRIDS, (17, 17)])
 def test_last_quads_hold_their_two_triangles(shape):
     mesh = build_grid((1.0, 1.0), shape)
     n_quads = len(mesh.triangles) // 2
-    for member in (QuadTree, AabbTree):
+    for member in (BinaryTree, QuadTree, AabbTree):
         tree = member(mesh).tree
         last = np.flatnonzero(tree.ends - tree.starts == 2)
         pairs = [sorted(tree.items[tree.starts[node] : tree.ends[node]]) for node in last]

@@ -1,4 +1,4 @@
-"""Collision planes, the limits that they set, conflicts between limits, and whole steps that keep boxes apart."""
+"""The limits that collision planes set, conflicts between limits, and whole steps that keep boxes apart."""
 
 from __future__ import annotations
 
@@ -6,29 +6,23 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.collision.response.test_contact_filter import NOTHING
 
 from weft.collision.broad import BROAD_PHASES, join_meshes
 from weft.collision.certificate import self_intersections
 from weft.collision.response import RESPONSES, StepStart, Surroundings
 from weft.collision.response.box_avoidance import (
-    BOXES,
-    CLEAR,
-    OBLIQUE,
     BoxAvoidance,
     BoxAvoidanceParameters,
-    collision_plane,
+    _is_near,
+    near_triangles,
     oblique_plane,
-    within_rings,
 )
 from weft.geometry.mesh import Mesh, build_grid
 
 TWO = np.array([[0, 1, 2], [3, 4, 5]], np.int32)
 GAP = 1e-4
 DT = 0.01
-UP = np.array([0.0, 0.0, 1.0])
 
 
 def flat(height, offset=(0.0, 0.0)):
@@ -36,93 +30,18 @@ def flat(height, offset=(0.0, 0.0)):
     return np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]) + np.array([*offset, height])
 
 
-def plane(a_t0, a_t1, b_t0, b_t1, gap=GAP):
-    return collision_plane(np.concatenate([a_t0, b_t0]), np.concatenate([a_t1, b_t1]), TWO, 0, 1, gap)
-
-
-def test_the_plane_is_where_boxes_first_touch():
-    """Eq. 7: a rises by 0.2, b sinks by 0.6; they start 0.4 apart and touch after half the step."""
-    state, axis, a_is_lower, top, k, apart = plane(flat(0.0), flat(0.2), flat(0.4), flat(-0.2))
-    assert (state, axis, a_is_lower, top) == (BOXES, 2, True, 0.0)
-    assert k == pytest.approx(0.1, abs=1e-4)
-    assert apart == GAP
-    other = plane(flat(0.4), flat(-0.2), flat(0.0), flat(0.2))
-    assert (other[0], other[1], other[2]) == (BOXES, 2, False)
-    assert other[4] == pytest.approx(k)
-
-
-def test_boxes_that_move_the_same_way_are_told_apart_by_their_order():
-    """Both are above k at time t, where eqs. 8 and 9 would keep both above it."""
-    state, _, a_is_lower, top, k, _ = plane(flat(1.0), flat(0.9), flat(1.1), flat(0.5))
-    assert (state, a_is_lower) == (BOXES, True)
-    assert 0.9 < k < 1.0 == top
-
-
-def test_boxes_that_pass_beside_each_other_are_clear():
-    """They overlap along x and along z, but never at the same time."""
-    a = flat(0.0)
-    assert plane(a, a, flat(0.5, (3.0, 0.0)), flat(-0.5, (-0.5, 0.0)))[0] == CLEAR
-    assert plane(a, a, flat(0.5, (1.5, 0.0)), flat(-0.5, (-0.5, 0.0)))[0] == BOXES
-
-
-def test_boxes_at_rest_in_contact_do_not_collide():
-    a, b = flat(0.0), flat(0.3 * GAP)
-    assert plane(a, a, b, b)[0] == CLEAR
-    state, axis, _, top, k, apart = plane(a, a, b, b - 0.1 * GAP * UP)
-    assert (state, axis, top, k) == (BOXES, 2, 0.0, 0.0)
-    assert apart == pytest.approx(0.3 * GAP)  # what they have, not what they should have
-
-
-def test_of_two_axes_that_meet_at_once_the_wider_apart_is_taken():
-    a = flat(0.0)
-    b_t0, b_t1 = flat(0.5, (1.25, 0.0)), flat(-0.5, (0.75, 0.0))
-    assert plane(a, a, b_t0, b_t1, gap=0.0)[1] == 2
-    b_t0, b_t1 = flat(0.25, (1.5, 0.0)), flat(-0.25, (0.5, 0.0))
-    assert plane(a, a, b_t0, b_t1, gap=0.0)[1] == 0
-
-
-def test_boxes_that_overlap_at_the_start_have_no_plane():
-    tilted = np.array([[0.1, 0.1, -0.1], [0.4, 0.1, 0.3], [0.1, 0.4, 0.3]])
-    assert plane(flat(0.0), flat(0.0), tilted, tilted)[0] == OBLIQUE
-
-
-points = st.lists(st.floats(-1, 1).map(lambda v: round(v, 3)), min_size=9, max_size=9).map(
-    lambda values: np.array(values).reshape(3, 3)
-)
-
-
-@given(points, points, points, points)
-def test_no_collision_of_boxes_is_missed_and_clamped_ones_are_clear(a_t0, a_t1, b_t0, b_t1):
-    a_t1, b_t1 = a_t0 + 0.5 * a_t1, b_t0 + 0.5 * b_t1
-    state, axis, a_is_lower, _, k, apart = plane(a_t0, a_t1, b_t0, b_t1)
-    s = np.linspace(0.0, 1.0, 101)[:, None, None]
-    a, b = a_t0 + s * (a_t1 - a_t0), b_t0 + s * (b_t1 - b_t0)
-    meet = ((a.min(axis=1) <= b.max(axis=1)) & (b.min(axis=1) <= a.max(axis=1))).all(axis=1)
-    if state == CLEAR:
-        assert not meet.any()
-    if state == OBLIQUE:
-        assert meet[0]
-    if state == BOXES:
-        assert not meet[0]
-        low, high = (a_t1, b_t1) if a_is_lower else (b_t1, a_t1)
-        low[:, axis] = np.minimum(low[:, axis], k)
-        high[:, axis] = np.maximum(high[:, axis], k + apart)
-        assert plane(a_t0, a_t1, b_t0, b_t1)[0] == CLEAR
-
-
 def test_rings_of_a_grid():
     mesh = build_grid((1.0, 1.0), (5, 4))
-    edges = mesh.topology.edges
-    joined = np.zeros((20, 20), bool)
-    joined[edges[:, 0], edges[:, 1]] = joined[edges[:, 1], edges[:, 0]] = True
-    wanted = np.eye(20, dtype=bool)
+    edges, triangles = mesh.topology.edges, mesh.triangles
+    joined = np.eye(20, dtype=int)
+    joined[edges[:, 0], edges[:, 1]] = joined[edges[:, 1], edges[:, 0]] = 1
+    corners = (triangles[:, :, None] == np.arange(20)).any(axis=1).astype(int)
     for rings in range(3):
-        near = within_rings(mesh.topology, rings)
-        found = np.zeros((20, 20), bool)
-        for vi in range(20):
-            found[vi, near.row(vi)] = True
-        np.testing.assert_array_equal(found, wanted)
-        wanted = wanted | (wanted.astype(int) @ joined > 0)
+        wanted = corners @ np.linalg.matrix_power(joined, rings) @ corners.T > 0
+        near = near_triangles(mesh.topology, rings)
+        for ta in range(len(triangles)):
+            np.testing.assert_array_equal(near.row(ta), np.flatnonzero(wanted[ta]))
+            assert [_is_near(near, ta, tb) for tb in range(len(triangles))] == wanted[ta].tolist()
 
 
 def surroundings(mesh, broad="binary_tree"):
@@ -239,6 +158,25 @@ def test_triangles_that_cross_already_are_left_alone():
     x = np.concatenate([flat(0.0), tilted])
     collides, _, _ = oblique_plane(x, x + 0.1, TWO, 0, 1, GAP)
     assert not collides
+
+
+def test_the_hierarchy_finds_the_same_pairs():
+    """Over steps and runs, with vertices that stay where they were searched for and others that do not."""
+    mesh = build_grid((1.0, 1.0), (13, 13))
+    rng = np.random.default_rng(5)
+    x = mesh.positions * [0.4, 0.4, 0.0] + rng.normal(0.0, 0.01, mesh.positions.shape)
+    searched, compared = (begun(mesh, np.zeros_like(x), hierarchy=hierarchy) for hierarchy in (True, False))
+    for step in range(12):
+        way = rng.normal(0.0, 1e-2 if step % 4 == 0 else 1e-5, x.shape)
+        for response in (searched, compared):
+            response.begin(response._start._replace(x=x))
+        for run in range(3):
+            x_t1 = x + way / (run + 1)
+            found = [{tuple(row) for row in r._colliding(x_t1).tolist()} for r in (searched, compared)]
+            assert found[0] == found[1]
+            assert len(found[0]) > 100
+        x = x_t1
+    assert 0 < searched.counts.box_tests < 0.5 * compared.counts.box_tests
 
 
 def test_vertices_of_crossing_triangles_are_fixed_in_s1():

@@ -11,9 +11,9 @@ motion between them is linear, so the box holds all of it) and is inflated by ha
 primitives are a pair where their boxes touch or overlap. Two primitives that come within `margin` of each other at
 any time of the step are therefore always a pair. Boxes are stored in float32, rounded outward.
 
-Pairs have no further filter: triangles that share a vertex are a pair (the family `culling` removes them). Of the
-candidates, a vertex is left out with a triangle it belongs to, and an edge with an edge it shares a vertex with, since
-those always touch.
+Pairs have no further filter: triangles that share a vertex are a pair (`apart_pairs` leaves these out, and the family
+`culling` more). Of the candidates, a vertex is left out with a triangle it belongs to, and an edge with an edge it
+shares a vertex with, since those always touch.
 
 The order of the rows is the member's own, and depends on the positions alone: not on the number of threads, not on
 earlier calls. Several cloths at once are one mesh: concatenate vertices and triangles (`join_meshes`).
@@ -128,6 +128,9 @@ class BroadPhase(Protocol):
     def self_pairs(self) -> Ints:
         """(k, 2) pairs of triangles of this mesh, the smaller first."""
 
+    def apart_pairs(self) -> Ints:
+        """(k, 2) those of `self_pairs` that have no vertex in common."""
+
     def pairs(self, other: Any) -> Ints:
         """(k, 2): own triangle, triangle of `other`."""
 
@@ -138,7 +141,7 @@ class BroadPhase(Protocol):
         """Vertex-triangle, triangle-vertex and edge-edge candidates between this mesh and `other`."""
 
     def tested_boxes(self) -> TestedBoxes:
-        """The boxes of the structure, and which of them the last `self_pairs` or `pairs` looked at."""
+        """The boxes of the structure, and which of them the last search for pairs looked at."""
 
     def memory(self) -> int:
         """Bytes held by the structure."""

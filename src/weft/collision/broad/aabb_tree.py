@@ -18,8 +18,7 @@ import numpy as np
 
 from weft.arrays import Floats, Longs
 from weft.collision.broad.box_tree import TreePhase
-from weft.collision.broad.layout import centres, pattern_coordinates, split_evenly
-from weft.collision.broad.quad_tree import grid_places
+from weft.collision.broad.layout import centres, grid_places, pattern_coordinates, split_evenly
 from weft.parameters import Parameters, quantity
 
 

@@ -1,4 +1,4 @@
-"""Trees of boxes over triangles: the shape, the refit, and the two ways of searching that the papers describe.
+"""Trees of boxes over triangles: the shape, the refit, and the search of two trees, or of one, together.
 
 Nodes stand in preorder: the children of node i start at i + 1, and `skip[i]` is the node after everything below i.
 A leaf is a node whose skip is the next node.
@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.arrays import Bools, Bytes, Ints, Longs
 from weft.collision.broad import TestedBoxes
-from weft.collision.broad.boxes import Boxes, build_boxes, corners, is_overlapping
+from weft.collision.broad.boxes import Boxes, add_box, build_boxes, corners, is_overlapping
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE
 from weft.collision.broad.triangle_phase import TrianglePhase
 from weft.geometry.mesh import Mesh
@@ -102,63 +102,16 @@ def _parents(ends: list[int]) -> tuple[Ints, Ints]:
 @kernel
 def update_tree(triangle_boxes: Boxes, tree: BoxTree) -> None:
     """Overwrite the boxes, from the leaves up to the root. O(n)."""
-    n = tree.skip.shape[0]
-    for node in range(n):
-        for d in range(6):
-            tree.boxes[node, d] = np.inf
-    for node in range(n - 1, -1, -1):
-        parent = tree.parents[node]
-        for d in range(6):
-            bound = tree.boxes[node, d]
-            if tree.skip[node] == node + 1:
-                for i in range(tree.starts[node], tree.ends[node]):
-                    bound = min(bound, triangle_boxes[tree.items[i], d])
-                tree.boxes[node, d] = bound
-            if parent >= 0:
-                tree.boxes[parent, d] = min(tree.boxes[parent, d], bound)
-
-
-@kernel
-def search_boxes(
-    tree: BoxTree, boxes_b: Boxes, is_self: bool, first: int, last: int, rows_out: Ints, at: int, end: int
-) -> tuple[int, int]:
-    """Search the tree from the root with boxes `first` to `last`; return the next row and the number of tests."""
-    n_tests = 0
-    for tb in range(first, last):
-        node = 0
-        while node < tree.skip.shape[0]:
-            n_tests += 1
-            tree.touched[node] = 1
-            if not is_overlapping(tree.boxes, node, boxes_b, tb):
-                node = tree.skip[node]
-                continue
-            if tree.skip[node] == node + 1:
-                for k in range(tree.starts[node], tree.ends[node]):
-                    ta = tree.items[k]
-                    if is_self and ta <= tb:
-                        continue
-                    if at < end:
-                        rows_out[at, 0] = tb if is_self else ta
-                        rows_out[at, 1] = ta if is_self else tb
-                    at += 1
-            node += 1
-    return at, n_tests
-
-
-@kernel(parallel=True)
-def search_each(
-    tree: BoxTree, boxes_b: Boxes, is_self: bool, starts: Longs, rows_out: Ints, counts_out: Longs, tests_out: Longs
-) -> None:
-    """Search the tree from the root with each box of `boxes_b` in turn (paper 000, section 3).
-
-    Within one mesh every pair is met from both sides; it is kept from the side of the smaller triangle.
-    """
-    for i in prange(N_CHUNKS):
-        chunk = (i * STRIDE) % N_CHUNKS
-        first, last = chunk * len(boxes_b) // N_CHUNKS, (chunk + 1) * len(boxes_b) // N_CHUNKS
-        at, n_tests = search_boxes(tree, boxes_b, is_self, first, last, rows_out, starts[chunk], starts[chunk + 1])
-        counts_out[chunk] = at - starts[chunk]
-        tests_out[chunk] = n_tests
+    skip, boxes = tree.skip, tree.boxes
+    for node in range(len(skip) - 1, -1, -1):
+        boxes[node, :] = np.inf
+        if skip[node] == node + 1:
+            for i in range(tree.starts[node], tree.ends[node]):
+                add_box(triangle_boxes, tree.items[i], boxes, node)
+        child = node + 1
+        while child < skip[node]:
+            add_box(boxes, child, boxes, node)
+            child = skip[child]
 
 
 @kernel
@@ -306,7 +259,7 @@ class TreePhase(TrianglePhase):
         return self._search_trees(other, other.tree)
 
     def _search_trees(self, other: Self, other_tree: BoxTree) -> Ints:
-        """Both trees together; `search_box_by_box` is the other way."""
+        """Both trees together, from the roots down."""
         is_self = other_tree is self.tree
         self._clear_touched(other_tree)
         front = self._front
@@ -330,18 +283,6 @@ class TreePhase(TrianglePhase):
             )
         )
         self._count(n_tests, other_tree)
-        return rows
-
-    def search_box_by_box(self, other: Self) -> Ints:
-        """Every triangle box of `other` against the own tree from the root, as in paper 000."""
-        is_self = other is self
-        self._clear_touched(self.tree)
-        rows = self._buffer(f"pairs {is_self}").fill(
-            lambda starts, rows_out, counts_out: search_each(
-                self.tree, other.primitives.triangle_boxes, is_self, starts, rows_out, counts_out, self._chunk_tests
-            )
-        )
-        self._count(0, self.tree)
         return rows
 
     def _clear_touched(self, other_tree: BoxTree) -> None:

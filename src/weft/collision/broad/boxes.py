@@ -51,14 +51,19 @@ def update_vertex_boxes(x_t0: Floats, x_t1: Floats, half_margin: float, boxes_ou
 
 
 @kernel
+def add_box(boxes: Boxes, i: int, boxes_out: Boxes, at: int) -> None:
+    """Enlarge box `at` of `boxes_out` to hold box `i` of `boxes`."""
+    for d in range(ROW):  # with the unused ones, eight at once
+        boxes_out[at, d] = min(boxes_out[at, d], boxes[i, d])
+
+
+@kernel
 def update_primitive_boxes(vertex_boxes: Boxes, primitives: Ints, boxes_out: Boxes) -> None:
     """Overwrite `boxes_out` with the boxes of `primitives` (m, k), each given by its k vertices."""
     for i in range(primitives.shape[0]):
-        for d in range(6):
-            bound = vertex_boxes[primitives[i, 0], d]
-            for k in range(1, primitives.shape[1]):
-                bound = min(bound, vertex_boxes[primitives[i, k], d])
-            boxes_out[i, d] = bound
+        boxes_out[i, :] = np.inf
+        for k in range(primitives.shape[1]):
+            add_box(vertex_boxes, primitives[i, k], boxes_out, i)
 
 
 @kernel

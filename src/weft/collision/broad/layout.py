@@ -55,6 +55,21 @@ def centres(coordinates: Floats, primitives: Ints) -> Floats:
     return np.ascontiguousarray(coordinates[primitives].mean(axis=1))
 
 
+def grid_places(grid_shape: tuple[int, int]) -> tuple[Longs, Longs, Longs]:
+    """Row, column and half (0 or 1) of every triangle of a grid as `geometry.mesh.build_grid` numbers them."""
+    rows, columns = grid_shape[0] - 1, grid_shape[1] - 1
+    quad = np.tile(np.arange(rows * columns), 2)
+    half = np.repeat(np.arange(2), rows * columns)
+    return quad // columns, quad % columns, half
+
+
+def halve_range(place: Longs, first: Longs, end: Longs) -> tuple[Longs, tuple[Longs, Longs]]:
+    """In which half of first..end each place lies, and that half. A range of one is left whole."""
+    middle = first + (end - first + 1) // 2
+    side = (place >= middle).astype(np.int64)
+    return side, (np.where(side == 1, middle, first), np.where(side == 1, end, middle))
+
+
 def split_evenly(points: Floats, group: Longs, unit: int = 1) -> Longs:
     """Cut every group of points in two along its longest axis; return 0 or 1 for each point.
 

@@ -33,6 +33,7 @@ from weft.collision.broad.cluster_tree import ClusterTree, build_cluster_tree, u
 from weft.collision.broad.lanes import LANES, count_bits, lowest_bit, overlap_mask, shared_vertex_mask
 from weft.collision.broad.layout import centres, pattern_coordinates
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE, PairBuffer
+from weft.collision.broad.triangle_phase import apart_rows
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
 from weft.jit import kernel, prange, threads_for
@@ -305,6 +306,9 @@ class LinearTree:
     def self_pairs(self) -> Ints:
         with self.counters.timed():
             return self._search("triangle_triangle", self.triangles, self.triangles, is_self=True)
+
+    def apart_pairs(self) -> Ints:
+        return apart_rows(self.mesh.topology.triangles, self.self_pairs())
 
     def pairs(self, other: LinearTree) -> Ints:
         self._check(other)

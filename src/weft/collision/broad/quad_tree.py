@@ -18,17 +18,9 @@ import numpy as np
 from weft.arrays import Bools, Longs
 from weft.collision.broad.binary_tree import halve
 from weft.collision.broad.box_tree import TreePhase
-from weft.collision.broad.layout import centres, pattern_coordinates
+from weft.collision.broad.layout import centres, grid_places, halve_range, pattern_coordinates
 from weft.geometry.mesh import Mesh
 from weft.parameters import Parameters
-
-
-def grid_places(grid_shape: tuple[int, int]) -> tuple[Longs, Longs, Longs]:
-    """Row, column and half (0 or 1) of every triangle of a grid as `geometry.mesh.build_grid` numbers them."""
-    rows, columns = grid_shape[0] - 1, grid_shape[1] - 1
-    quad = np.tile(np.arange(rows * columns), 2)
-    half = np.repeat(np.arange(2), rows * columns)
-    return quad // columns, quad % columns, half
 
 
 def quad_paths(mesh: Mesh) -> Longs:
@@ -40,17 +32,10 @@ def quad_paths(mesh: Mesh) -> Longs:
     rows = np.zeros_like(row), np.full_like(row, mesh.grid_shape[0] - 1)
     columns = np.zeros_like(column), np.full_like(column, mesh.grid_shape[1] - 1)
     while (rows[1] - rows[0]).max() > 1 or (columns[1] - columns[0]).max() > 1:
-        lower, rows = _halve_range(row, *rows)
-        right, columns = _halve_range(column, *columns)
+        lower, rows = halve_range(row, *rows)
+        right, columns = halve_range(column, *columns)
         steps.append(2 * lower + right)
     return np.stack([*steps, half], axis=1)
-
-
-def _halve_range(place: Longs, first: Longs, end: Longs) -> tuple[Longs, tuple[Longs, Longs]]:
-    """In which half of first..end each place lies, and that half. A range of one is left whole."""
-    middle = first + (end - first + 1) // 2
-    side = (place >= middle).astype(np.int64)
-    return side, (np.where(side == 1, middle, first), np.where(side == 1, end, middle))
 
 
 def _pair_up(halves: Longs) -> Longs:

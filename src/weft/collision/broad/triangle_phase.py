@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import Bytes, Ints, Longs
+from weft.arrays import Bools, Bytes, Ints, Longs
 from weft.collision.broad import Candidates, Counters, CrossCandidates, TestedBoxes
 from weft.collision.broad.boxes import (
     Boxes,
@@ -45,6 +45,7 @@ class Primitives(NamedTuple):
     """(m, 3)"""
     vertex_boxes: Boxes
     edge_boxes: Boxes
+    """up to date once candidates of edges have been asked for"""
     triangle_boxes: Boxes
     touched: Bytes
     """(m,): 1 where the last search looked at a triangle's box, kept by members without boxes of their own"""
@@ -154,6 +155,24 @@ def collect_candidates(
         counts_out[chunk] = at - starts[chunk]
 
 
+@kernel
+def mark_distant(triangles: Ints, pairs: Ints, shared: int, keep_out: Bools) -> None:
+    """Overwrite `keep_out`: True where two triangles have fewer than `shared` vertices in common."""
+    for row in range(pairs.shape[0]):
+        n = 0
+        for i in range(3):
+            for j in range(3):
+                n += int(triangles[pairs[row, 0], i] == triangles[pairs[row, 1], j])
+        keep_out[row] = n < shared
+
+
+def apart_rows(triangles: Ints, rows: Ints) -> Ints:
+    """Those of the pairs of triangles that have no vertex in common."""
+    keep = np.empty(len(rows), np.bool_)
+    mark_distant(triangles, rows, 1, keep)
+    return rows[keep]
+
+
 class TrianglePhase:
     """Base of the members that find triangle pairs. A member adds `_update`, `_search_self` and `_search`."""
 
@@ -172,13 +191,16 @@ class TrianglePhase:
         p = self.primitives
         with self.counters.timed():
             self._ends = refit_vertex_boxes(x_t0, x_t1, margin, self.mesh.n_vertices, p.vertex_boxes)
-            update_primitive_boxes(p.vertex_boxes, p.edges, p.edge_boxes)
             update_primitive_boxes(p.vertex_boxes, p.triangles, p.triangle_boxes)
             self._update(margin)
 
     def self_pairs(self) -> Ints:
         with self.counters.timed():
             return self._found(self._search_self())
+
+    def apart_pairs(self) -> Ints:
+        with self.counters.timed():
+            return self._found(self._search_apart())
 
     def pairs(self, other: Self) -> Ints:
         if type(other) is not type(self):
@@ -232,6 +254,9 @@ class TrianglePhase:
     def _search_self(self) -> Ints:
         raise NotImplementedError
 
+    def _search_apart(self) -> Ints:
+        return apart_rows(self.primitives.triangles, self._search_self())
+
     def _search(self, other: Self) -> Ints:
         raise NotImplementedError
 
@@ -247,6 +272,9 @@ class TrianglePhase:
 
     def _collect(self, a: Primitives, b: Primitives, pairs: Ints, kind: int) -> Ints:
         is_self = a is b
+        if kind == EDGE_EDGE:
+            for p in (a,) if is_self else (a, b):
+                update_primitive_boxes(p.vertex_boxes, p.edges, p.edge_boxes)
         return self._buffer(f"candidates {kind} {is_self}").fill(
             lambda starts, rows_out, counts_out: collect_candidates(
                 a, b, pairs, kind, is_self, starts, rows_out, counts_out

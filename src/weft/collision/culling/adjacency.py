@@ -14,20 +14,9 @@ from __future__ import annotations
 from typing import Self
 
 from weft.arrays import Bools, Ints
+from weft.collision.broad.triangle_phase import mark_distant
 from weft.collision.culling.row_filter import RowFilter, all_kept, as_rows
-from weft.jit import kernel
 from weft.parameters import Parameters, quantity
-
-
-@kernel
-def mark_distant(triangles: Ints, pairs: Ints, shared: int, keep_out: Bools) -> None:
-    """Overwrite `keep_out`: True where two triangles have fewer than `shared` vertices in common."""
-    for row in range(pairs.shape[0]):
-        n = 0
-        for i in range(3):
-            for j in range(3):
-                n += int(triangles[pairs[row, 0], i] == triangles[pairs[row, 1], j])
-        keep_out[row] = n < shared
 
 
 class AdjacencyParameters(Parameters):

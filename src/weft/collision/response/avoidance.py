@@ -26,7 +26,6 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from weft.arrays import Bools, Floats, Ints, Longs
-from weft.collision.culling.adjacency import Adjacency
 from weft.collision.response import StepStart, Surroundings
 from weft.collision.response.contact_filter import ContactFilter, ContactFilterParameters
 from weft.geometry.contacts import PlaneContacts
@@ -65,9 +64,11 @@ def _joined(a: Limits, b: Limits) -> Limits:
     return Limits(*[np.concatenate(cast("Any", parts)) for parts in zip(a, b, strict=True)])
 
 
-def no_limits() -> Limits:
-    none = np.zeros(0, np.int32)
-    return Limits(np.zeros(0, np.int64), none, none, np.zeros(0, np.bool_), np.zeros(0), np.zeros(0))
+def build_limits(n: int) -> Limits:
+    """Room for `n` limits."""
+    vertices, axes = np.empty((2, n), np.int32)
+    values, starts = np.empty((2, n))
+    return Limits(np.empty(n, np.int64), vertices, axes, np.empty(n, np.bool_), values, starts)
 
 
 @dataclass
@@ -88,7 +89,7 @@ class RunCounts:
     went_back: int = 0
     """vertices that did"""
     seconds: float = 0.0
-    """in detection of self-collisions"""
+    """of processor time in detection: finding the pairs that collide, without the limits that they set"""
 
 
 class AvoidanceParameters(ContactFilterParameters):
@@ -98,7 +99,7 @@ class AvoidanceParameters(ContactFilterParameters):
 
 
 class Avoidance:
-    """Base of the members. A member adds `_limits_of`.
+    """Base of the members. A member adds `_colliding` and `_limits_of`.
 
     Attributes
     ----------
@@ -115,8 +116,6 @@ class Avoidance:
         self.parameters = parameters or self.Parameters()
         self._filter = ContactFilter(surroundings, self.parameters)
         self._mesh = surroundings.cloth
-        self._phase = surroundings.broad(surroundings.cloth)
-        self._adjacency = Adjacency(surroundings.cloth)
         self.counts = RunCounts()
         self.max_solves = self.parameters.max_runs
         self._longest = 0.0
@@ -125,7 +124,7 @@ class Avoidance:
         self._filter.begin(start)
         self._start = start
         self._longest = max(self._longest, start.dt)
-        self._limits = no_limits()
+        self._limits = build_limits(0)
         self._runs = 0
         self._clear: Floats | None = None
         self.counts.steps += 1
@@ -184,20 +183,20 @@ class Avoidance:
 
     def _detect(self, x_t1: Floats) -> Limits:
         """The limits of all pairs that collide on the way to `x_t1`."""
-        start = time.perf_counter()
-        before = self._phase.counters.boxes_tested
-        self._phase.refit(self._start.x, x_t1, self._margin())
-        pairs = self._adjacency.apply(self._phase.self_pairs())
-        limits = self._limits_of(np.ascontiguousarray(pairs), x_t1)
-        self.counts.box_tests += self._phase.counters.boxes_tested - before
-        self.counts.seconds += time.perf_counter() - start
-        return limits
+        start = time.process_time()
+        pairs = self._colliding(x_t1)
+        self.counts.seconds += time.process_time() - start
+        return self._limits_of(pairs, x_t1)
 
-    def _margin(self) -> float:
-        """How close boxes may come before they are looked at [m]."""
-        return 0.0
+    def _colliding(self, x_t1: Floats) -> Ints:
+        """(k, 2): the pairs of triangles without a common vertex that collide on the way to `x_t1`.
+
+        Adds to `counts.box_tests`.
+        """
+        raise NotImplementedError
 
     def _limits_of(self, pairs: Ints, x_t1: Floats) -> Limits:
+        """The limits that these pairs set. A pair may set none."""
         raise NotImplementedError
 
     def _settle_conflicts(self) -> None:

@@ -1,20 +1,16 @@
 """Self-collision avoidance by boxes: the boxes of triangles may not meet.
 
 J.-D. Liu, M.-T. Ko, R.-C. Chang, "A simple self-collision avoidance for cloth animation", Computers & Graphics 22
-(1998), section 4. The box of a triangle moves from where it is at time t to where the run would have it at t + dt, its
-faces linearly: that holds the true box, since the largest of linear functions is convex. For every axis d two boxes
-overlap in a time interval T_d; where T = T_x & T_y & T_z is not empty the boxes collide, at its first time t'. The
-collision plane d = k is where they touch on the axis whose interval starts at t' (eq. 7), and the vertices of the one
-triangle must end below it, those of the other above (eqs. 8, 9). Limits and conflicts: see `avoidance`.
+(1998), section 4. Where the moving boxes of two triangles collide (`moving_boxes`), the vertices of the one triangle
+must end below the collision plane, those of the other above (eqs. 8, 9). Limits and conflicts: see `avoidance`.
+
+The paper's S3 searches a tree of boxes for pairs that may collide, and S2, which has no hierarchy, computes when they
+collide for every pair: `hierarchy`. Both find the same pairs.
 
 What we changed, and why.
 
 - Eqs. 8 and 9 ask on which side of k a vertex is at time t. Two boxes that move the same way touch at a k that both
   are on one side of at time t. It is the order of the boxes that counts: the lower one stays below.
-- Strict inequalities need a number: boxes that do not touch keep `gap` between them, or what they have at time t where
-  that is less.
-- Where two axes start at the same t', the axis with the larger separation at time t is taken; only an axis on which the
-  boxes are apart at time t has a plane.
 - Boxes that overlap at time t have no collision plane. Nor do boxes say anything about triangles that are joined by an
   edge of the mesh: in a flat sheet they touch, and planes between them would lock its shear. For both kinds the plane
   is oblique: it is perpendicular to a direction along which the triangles themselves are apart at time t, moves along
@@ -29,87 +25,45 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 
 from weft.arrays import Floats, Ints
+from weft.collision.broad.pair_buffer import PairBuffer
+from weft.collision.broad.triangle_phase import apart_rows
 from weft.collision.narrow.proximity import closest_edge_edge, closest_vertex_triangle
 from weft.collision.response import Surroundings
-from weft.collision.response.avoidance import Avoidance, AvoidanceParameters, Limits
+from weft.collision.response.avoidance import Avoidance, AvoidanceParameters, Limits, build_limits
+from weft.collision.response.lasting_pairs import LastingPairs
+from weft.collision.response.moving_boxes import (
+    LOWER,
+    LOWER_T1,
+    ROUNDING,
+    collision_plane,
+    compare_every_pair,
+    select_colliding,
+    update_corners,
+)
 from weft.geometry.topology import Csr, Topology
 from weft.geometry.vectors import Vector
 from weft.jit import kernel
 from weft.parameters import quantity
 
-ROUNDING = 1e-11  # m by which a limit may be missed
 NEGLIGIBLE = 1e-6
 ROWS = 18  # limits that a pair can set: three coordinates of six vertices
-CLEAR, BOXES, OBLIQUE = 0, 1, 2
+CENTRES, NORMAL_A, NORMAL_B, CLOSEST = 0, 1, 2, 3  # directions along which triangles may be apart
 
 
 @kernel
-def _overlap_time(v_t0: float, v_t1: float, least: float) -> tuple[float, float]:
-    """When, in [0, 1], a separation that goes from v_t0 to v_t1 is below `least`, or 0: (1, 0) for never."""
-    if v_t0 > 0.0:  # then it is not below `least` either
-        if v_t1 >= least - ROUNDING:
-            return 1.0, 0.0
-        return (v_t0 - least) / (v_t0 - v_t1), 1.0
-    return 0.0, (1.0 if v_t1 <= 0.0 else v_t0 / (v_t0 - v_t1))
-
-
-@kernel
-def _span(x: Floats, triangles: Ints, ti: int, d: int) -> tuple[float, float]:
-    a, b, c = x[triangles[ti, 0], d], x[triangles[ti, 1], d], x[triangles[ti, 2], d]
-    return min(a, b, c), max(a, b, c)
-
-
-@kernel
-def collision_plane(
-    x_t0: Floats, x_t1: Floats, triangles: Ints, ta: int, tb: int, gap: float
-) -> tuple[int, int, bool, float, float, float]:
-    """How the boxes of two triangles meet.
-
-    Returns CLEAR, BOXES or OBLIQUE (they overlap at time t), the axis, whether the box of `ta` is the lower one, the
-    top of the lower one at time t and when they meet, k, and how far the upper one must stay from there.
-    """
-    first, last = 0.0, 1.0
-    axis, best_time, best_apart = -1, -1.0, 0.0
-    for d in range(3):
-        a_low, a_high = _span(x_t0, triangles, ta, d)
-        b_low, b_high = _span(x_t0, triangles, tb, d)
-        a_low_t1, a_high_t1 = _span(x_t1, triangles, ta, d)
-        b_low_t1, b_high_t1 = _span(x_t1, triangles, tb, d)
-        above, below = b_low - a_high, a_low - b_high  # of which at most one is positive
-        apart = max(above, below)
-        least = min(gap, apart)
-        enter_a, leave_a = _overlap_time(above, b_low_t1 - a_high_t1, least)
-        enter_b, leave_b = _overlap_time(below, a_low_t1 - b_high_t1, least)
-        enter, leave = max(enter_a, enter_b), min(leave_a, leave_b)
-        first, last = max(first, enter), min(last, leave)
-        if first > last:
-            return CLEAR, 0, False, 0.0, 0.0, 0.0
-        if apart > 0.0 and (enter > best_time or (enter == best_time and apart > best_apart)):
-            axis, best_time, best_apart = d, enter, apart
-    if axis < 0:
-        return OBLIQUE, 0, False, 0.0, 0.0, 0.0
-    a_low, a_high = _span(x_t0, triangles, ta, axis)
-    b_low, b_high = _span(x_t0, triangles, tb, axis)
-    a_is_lower = b_low > a_high
-    top = a_high if a_is_lower else b_high
-    top_t1 = _span(x_t1, triangles, ta if a_is_lower else tb, axis)[1]
-    k = top + best_time * (top_t1 - top)
-    return BOXES, axis, a_is_lower, top, k, min(gap, best_apart)
-
-
-@kernel
-def _are_near(triangles: Ints, near: Csr, ta: int, tb: int) -> bool:
-    """Whether a vertex of one triangle is near one of the other in the mesh."""
-    for i in range(3):
-        vi = triangles[ta, i]
-        for k in range(near.starts[vi], near.starts[vi + 1]):
-            vj = near.items[k]
-            if vj == triangles[tb, 0] or vj == triangles[tb, 1] or vj == triangles[tb, 2]:
-                return True
-    return False
+def _is_near(near: Csr, ta: int, tb: int) -> bool:
+    """Whether `tb` is in the row of `ta`, by halves."""
+    first, last = near.starts[ta], near.starts[ta + 1]
+    while first < last:
+        middle = (first + last) // 2
+        if near.items[middle] < tb:
+            first = middle + 1
+        else:
+            last = middle
+    return bool(first < near.starts[ta + 1] and near.items[first] == tb)
 
 
 @kernel
@@ -150,6 +104,17 @@ def _centre_direction(x: Floats, triangles: Ints, ta: int, tb: int) -> Vector:
 
 
 @kernel
+def _normal_direction(x: Floats, triangles: Ints, ti: int, towards: Vector) -> Vector:
+    """The normal of a triangle, on the side that `towards` points to."""
+    i, j, k = triangles[ti, 0], triangles[ti, 1], triangles[ti, 2]
+    ax, ay, az = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+    bx, by, bz = x[k, 0] - x[i, 0], x[k, 1] - x[i, 1], x[k, 2] - x[i, 2]
+    nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    sign = 1.0 if nx * towards[0] + ny * towards[1] + nz * towards[2] >= 0.0 else -1.0
+    return _unit(sign * nx, sign * ny, sign * nz)
+
+
+@kernel
 def _closest_direction(x: Floats, triangles: Ints, ta: int, tb: int) -> Vector:
     """From the point of ta that is closest to tb, to the point of tb; the widest separation of the two."""
     a, b = triangles[ta], triangles[tb]
@@ -176,10 +141,14 @@ def oblique_plane(
     x_t0: Floats, x_t1: Floats, triangles: Ints, ta: int, tb: int, gap: float
 ) -> tuple[bool, Vector, float]:
     """Whether no direction is known along which two triangles stay apart, and the direction and room at time t."""
-    n = _centre_direction(x_t0, triangles, ta, tb)
-    for attempt in range(2):
-        if attempt == 1:
+    centres = _centre_direction(x_t0, triangles, ta, tb)
+    for kind in range(4):  # the cheap ones first: most neighbours are apart along the first
+        if kind == CENTRES:
+            n = centres
+        elif kind == CLOSEST:
             n = _closest_direction(x_t0, triangles, ta, tb)
+        else:
+            n = _normal_direction(x_t0, triangles, ta if kind == NORMAL_A else tb, centres)
         apart = _apart_along(x_t0, triangles, ta, tb, n)
         # along a fixed direction a separation at both ends of the step is one all the way
         if apart > 0.0 and _apart_along(x_t1, triangles, ta, tb, n) >= min(gap, apart) - ROUNDING:
@@ -232,21 +201,20 @@ def _write_oblique(
 def find_limits(
     x_t0: Floats,
     x_t1: Floats,
+    boxes: Floats,
     triangles: Ints,
     near: Csr,
     pairs: Ints,
     gap: float,
     limits_out: Limits,
 ) -> int:
-    """Write the limits of all `pairs` that collide; return how many rows. There is room for ROWS of each pair."""
+    """Write the limits that `pairs` of colliding boxes set; return how many rows. There is room for ROWS of each."""
     at = 0
     for row in range(len(pairs)):
         ta, tb = pairs[row, 0], pairs[row, 1]
         first = at
-        state, axis, a_is_lower, top, k, apart = collision_plane(x_t0, x_t1, triangles, ta, tb, gap)
-        if state == CLEAR:
-            continue
-        if state == OBLIQUE or _are_near(triangles, near, ta, tb):
+        axis, a_is_lower, top, k, apart = collision_plane(boxes, ta, tb, gap)
+        if axis < 0 or _is_near(near, ta, tb):
             collides, n, apart = oblique_plane(x_t0, x_t1, triangles, ta, tb, gap)
             if collides:
                 room = apart - min(gap, apart)
@@ -261,15 +229,18 @@ def find_limits(
     return at
 
 
-def within_rings(topology: Topology, rings: int) -> Csr:
-    """The vertices at most `rings` edges away from each vertex, itself included."""
-    n, edges = topology.n_vertices, topology.edges
-    step = csr_array((np.ones(2 * len(edges), np.bool_), np.concatenate([edges, edges[:, ::-1]]).T), shape=(n, n))
-    reached = eye_array(n, dtype=np.bool_, format="csr")
+def near_triangles(topology: Topology, rings: int) -> Csr:
+    """For each triangle those with a vertex at most `rings` edges away from one of its own, itself included."""
+    n, m, edges = topology.n_vertices, len(topology.triangles), topology.edges
+    joined = csr_array((np.ones(2 * len(edges), np.bool_), np.concatenate([edges, edges[:, ::-1]]).T), shape=(n, n))
+    owner = np.repeat(np.arange(m), 3)
+    corners = csr_array((np.ones(3 * m, np.bool_), (owner, topology.triangles.ravel())), shape=(m, n))
+    reached = corners
     for _ in range(rings):
-        reached = reached + reached @ step
-    reached.sort_indices()
-    return Csr(reached.indptr.astype(np.int32), reached.indices.astype(np.int32))
+        reached = reached + reached @ joined
+    near = reached @ corners.T
+    near.sort_indices()
+    return Csr(near.indptr.astype(np.int32), near.indices.astype(np.int32))
 
 
 class BoxAvoidanceParameters(AvoidanceParameters):
@@ -277,6 +248,7 @@ class BoxAvoidanceParameters(AvoidanceParameters):
 
     gap: float = quantity("distance that boxes keep", default=1e-4, unit="m", gt=0, le=0.1)
     rings: int = quantity("edges between triangles whose boxes say nothing; 0: none do", default=2, ge=0, le=4)
+    hierarchy: bool = quantity("search the broad phase's boxes; else all pairs of boxes are compared", default=True)
 
 
 class BoxAvoidance(Avoidance):
@@ -286,16 +258,36 @@ class BoxAvoidance(Avoidance):
 
     def __init__(self, surroundings: Surroundings, parameters: BoxAvoidanceParameters | None = None) -> None:
         super().__init__(surroundings, parameters)
-        self._triangles = self._mesh.topology.triangles
-        self._near = within_rings(self._mesh.topology, self.parameters.rings)
+        mesh = self._mesh
+        self._triangles = mesh.topology.triangles
+        self._near = near_triangles(mesh.topology, self.parameters.rings)
+        self._boxes = np.zeros((len(self._triangles), 4, 3))
+        self._rows = np.empty((0, 2), np.int32)
+        self._found = build_limits(0)
+        self._lasting: LastingPairs | None = None
+        if self.parameters.hierarchy:
+            self._lasting = LastingPairs(mesh, surroundings.broad(mesh), float(self.parameters.gap))
+        self._every = PairBuffer(len(self._triangles))
 
-    def _margin(self) -> float:
-        return float(self.parameters.gap)
+    def _colliding(self, x_t1: Floats) -> Ints:
+        x, boxes, gap = self._start.x, self._boxes, float(self.parameters.gap)
+        if self._runs == 0:  # later runs of a step start from the same place
+            update_corners(x, self._triangles, LOWER, boxes)
+        update_corners(x_t1, self._triangles, LOWER_T1, boxes)
+        if self._lasting is None:
+            self.counts.box_tests += len(boxes) * (len(boxes) - 1) // 2
+            pairs = self._every.fill(lambda starts, rows, counts: compare_every_pair(boxes, gap, starts, rows, counts))
+            return apart_rows(self._triangles, pairs)
+        before = self._lasting.phase.counters.boxes_tested
+        pairs = self._lasting.between(x, x_t1)
+        self.counts.box_tests += self._lasting.phase.counters.boxes_tested - before + len(pairs)
+        if len(pairs) > len(self._rows):
+            self._rows = np.empty_like(pairs)
+        return self._rows[: select_colliding(boxes, pairs, gap, self._rows)]
 
     def _limits_of(self, pairs: Ints, x_t1: Floats) -> Limits:
-        n, gap = ROWS * len(pairs), float(self.parameters.gap)
-        vertices, axes = np.empty((2, n), np.int32)
-        values, starts = np.empty((2, n))
-        found = Limits(np.empty(n, np.int64), vertices, axes, np.empty(n, np.bool_), values, starts)
-        used = slice(find_limits(self._start.x, x_t1, self._triangles, self._near, pairs, gap, found))
-        return found.select(used)
+        if ROWS * len(pairs) > len(self._found.pairs):
+            self._found = build_limits(ROWS * len(pairs))
+        gap = float(self.parameters.gap)
+        n = find_limits(self._start.x, x_t1, self._boxes, self._triangles, self._near, pairs, gap, self._found)
+        return self._found.select(slice(n))

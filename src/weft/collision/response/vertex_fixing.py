@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import Floats, Ints
+from weft.collision.response import Surroundings
 from weft.collision.response.avoidance import Avoidance, AvoidanceParameters, Limits
 from weft.geometry.intersections import update_crossings
 
@@ -25,14 +26,24 @@ class VertexFixing(Avoidance):
 
     Parameters = AvoidanceParameters
 
-    def _limits_of(self, pairs: Ints, x_t1: Floats) -> Limits:
+    def __init__(self, surroundings: Surroundings, parameters: AvoidanceParameters | None = None) -> None:
+        super().__init__(surroundings, parameters)
+        self._phase = surroundings.broad(self._mesh)
+
+    def _colliding(self, x_t1: Floats) -> Ints:
+        before = self._phase.counters.boxes_tested
+        self._phase.refit(x_t1)
+        pairs: Ints = self._phase.apart_pairs()
+        self.counts.box_tests += self._phase.counters.boxes_tested - before
         t = self._mesh.topology.triangles
         crossing = np.zeros(len(pairs), np.bool_)
         update_crossings(x_t1, t, x_t1, t, True, pairs, crossing)
-        found = pairs[crossing]
-        keys = np.repeat((found[:, 0].astype(np.int64) << 32) + found[:, 1], 36)
-        vertices = np.repeat(t[found].ravel(), 6)  # six vertices, three axes, two sides
-        axes = np.tile(np.repeat(np.arange(3, dtype=np.int32), 2), 6 * len(found))
-        uppers = np.tile([True, False], 18 * len(found))
+        return pairs[crossing]
+
+    def _limits_of(self, pairs: Ints, x_t1: Floats) -> Limits:
+        keys = np.repeat((pairs[:, 0].astype(np.int64) << 32) + pairs[:, 1], 36)
+        vertices = np.repeat(self._mesh.topology.triangles[pairs].ravel(), 6)  # six vertices, three axes, two sides
+        axes = np.tile(np.repeat(np.arange(3, dtype=np.int32), 2), 6 * len(pairs))
+        uppers = np.tile([True, False], 18 * len(pairs))
         fixed = self._start.x[vertices, axes]
         return Limits(keys, vertices, axes, uppers, fixed, fixed)
