@@ -36,6 +36,7 @@ class FilteredSystem:
         update_implicit_matrix(masses, extra_damping, stiffness, damping, h, self.matrix)
         self._sums = h * extra_damping + masses[:, None, None] * np.eye(3)
         self._diagonal = self.matrix.diagonal.copy()
+        self._drag: Floats | float = 0.0
         self._mass = float(masses.sum())
         self.iterations = 0
 
@@ -84,10 +85,11 @@ class FilteredSystem:
             dv,
         )
         self.iterations += iterations
+        # conjugate gradients stop at once where a number is not one
+        if not all(np.isfinite(part).all() for part in (dv, right, self._patches.piece_blocks)):
+            raise WeftError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
         if len(self._patches.piece_blocks) == 1 or len(c.springs.vertices) == 0:  # else they could meet each other
             self._shift_pieces(c, right, dv)
-        if not np.isfinite(dv).all():
-            raise WeftError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
         return dv, self.impulses(c, dv, right, held_vertices(c))
 
     def _shift_pieces(self, c: Constraints, right: Floats, dv_inout: Floats) -> None:
