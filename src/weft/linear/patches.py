@@ -267,6 +267,13 @@ def invert_modes(blocks: Floats, k: int, inverse_out: Floats) -> None:
             inverse_out[k, r, c] = -inverse_out[k, r, c]
 
 
+@kernel(inline=True)
+def _dot_row(blocks: Floats, k: int, i: int, y0: float, y1: float, y2: float, y3: float, y4: float, y5: float) -> float:
+    """Row i of block k times the vector (y0, ..., y5)."""
+    first = blocks[k, i, 0] * y0 + blocks[k, i, 1] * y1 + blocks[k, i, 2] * y2
+    return float(first + blocks[k, i, 3] * y3 + blocks[k, i, 4] * y4 + blocks[k, i, 5] * y5)
+
+
 @kernel
 def factorise(
     first: int,
@@ -286,29 +293,15 @@ def factorise(
             for i in range(MODES):
                 c0, c1, c2 = below[q, i, 0], below[q, i, 1], below[q, i, 2]
                 c3, c4, c5 = below[q, i, 3], below[q, i, 4], below[q, i, 5]
-                for j in range(MODES):
-                    factor_out[q, i, j] = (
-                        c0 * inverse_out[k, 0, j]
-                        + c1 * inverse_out[k, 1, j]
-                        + c2 * inverse_out[k, 2, j]
-                        + c3 * inverse_out[k, 3, j]
-                        + c4 * inverse_out[k, 4, j]
-                        + c5 * inverse_out[k, 5, j]
-                    )
+                for j in range(MODES):  # the inverse is symmetric
+                    factor_out[q, i, j] = _dot_row(inverse_out, k, j, c0, c1, c2, c3, c4, c5)
         for u in range(update_starts[k], update_starts[k + 1]):
             target, a, b = updates[u, 0], updates[u, 1], updates[u, 2]
             for i in range(MODES):
                 a0, a1, a2 = factor_out[a, i, 0], factor_out[a, i, 1], factor_out[a, i, 2]
                 a3, a4, a5 = factor_out[a, i, 3], factor_out[a, i, 4], factor_out[a, i, 5]
                 for j in range(MODES):
-                    blocks_inout[target, i, j] -= (
-                        a0 * below[b, j, 0]
-                        + a1 * below[b, j, 1]
-                        + a2 * below[b, j, 2]
-                        + a3 * below[b, j, 3]
-                        + a4 * below[b, j, 4]
-                        + a5 * below[b, j, 5]
-                    )
+                    blocks_inout[target, i, j] -= _dot_row(below, b, j, a0, a1, a2, a3, a4, a5)
 
 
 @kernel(inline=True)
@@ -341,15 +334,7 @@ def gather(
             g4 += az * rx - ax * rz
             g5 += ax * ry - ay * rx
         for c in range(MODES):
-            y = (
-                small_inverse[a, c, 0] * g0
-                + small_inverse[a, c, 1] * g1
-                + small_inverse[a, c, 2] * g2
-                + small_inverse[a, c, 3] * g3
-                + small_inverse[a, c, 4] * g4
-                + small_inverse[a, c, 5] * g5
-            )
-            small_answers_out[a, c] = y
+            small_answers_out[a, c] = _dot_row(small_inverse, a, c, g0, g1, g2, g3, g4, g5)
         total += small_answers_out[a, 0] * g0 + small_answers_out[a, 1] * g1 + small_answers_out[a, 2] * g2
         total += small_answers_out[a, 3] * g3 + small_answers_out[a, 4] * g4 + small_answers_out[a, 5] * g5
         right_out[patch, 0] += g0
@@ -376,27 +361,13 @@ def answer(
         for q in range(column_starts[k], column_starts[k + 1]):
             row = column_rows[q]
             for i in range(MODES):
-                answers_out[row, i] -= (
-                    factor[q, i, 0] * y0
-                    + factor[q, i, 1] * y1
-                    + factor[q, i, 2] * y2
-                    + factor[q, i, 3] * y3
-                    + factor[q, i, 4] * y4
-                    + factor[q, i, 5] * y5
-                )
+                answers_out[row, i] -= _dot_row(factor, q, i, y0, y1, y2, y3, y4, y5)
     total = 0.0
     for k in range(m - 1, -1, -1):
         y0, y1, y2 = answers_out[k, 0], answers_out[k, 1], answers_out[k, 2]
         y3, y4, y5 = answers_out[k, 3], answers_out[k, 4], answers_out[k, 5]
         for i in range(MODES):
-            answers_out[k, i] = (
-                inverse[k, i, 0] * y0
-                + inverse[k, i, 1] * y1
-                + inverse[k, i, 2] * y2
-                + inverse[k, i, 3] * y3
-                + inverse[k, i, 4] * y4
-                + inverse[k, i, 5] * y5
-            )
+            answers_out[k, i] = _dot_row(inverse, k, i, y0, y1, y2, y3, y4, y5)
         for q in range(column_starts[k], column_starts[k + 1]):
             row = column_rows[q]
             for i in range(MODES):
