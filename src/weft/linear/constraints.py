@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Floats
+from weft.arrays import Bools, Floats
 from weft.linear.springs import Springs, no_springs
 
 
@@ -38,3 +38,8 @@ def build_constraints(n: int) -> Constraints:
     return Constraints(
         np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)), no_springs(n)
     )
+
+
+def held_vertices(c: Constraints) -> Bools:
+    """Which vertices (n,) are not free in all directions."""
+    return np.asarray(np.einsum("nii->n", c.filters) != 3.0)

@@ -108,6 +108,20 @@ def _find_block(column_starts: Ints, column_rows: Ints, row: int, column: int) -
 
 
 @kernel
+def _size(blocks: Floats, i: int) -> float:
+    return float(blocks[i, 0, 0] + blocks[i, 1, 1] + blocks[i, 2, 2]) / 3.0
+
+
+@kernel
+def _tie_down(blocks_inout: Floats, k: int, filters: Floats, i: int, size: float) -> None:
+    """Add `size` times I - S_i to block k."""
+    for r in range(3):
+        for c in range(3):
+            blocks_inout[k, r, c] -= size * filters[i, r, c]
+        blocks_inout[k, r, r] += size
+
+
+@kernel
 def _couple_patch(
     patch: int,
     order: Ints,
@@ -132,6 +146,7 @@ def _couple_patch(
                 _add_product(near, matrix.diagonal, i, 1.0, arms, row)
             else:
                 _filter_block(matrix.diagonal, i, filters, i, i, block)
+                _tie_down(block, 0, filters, i, _size(matrix.diagonal, i))
                 _add_product(near, block, 0, 1.0, arms, row)
             for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
                 place = places[k]
@@ -270,6 +285,10 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
     for patch in prange(n_large):
         _couple_patch(patch, order, rows, row_starts, small_starts, places, arms, matrix, filters, is_free, blocks)
     _weigh_pieces(n_small, patches.pieces, column_starts, blocks, patches.piece_blocks)
+    for row in range(len(order)):
+        if not is_free[row]:
+            i = order[row]
+            _tie_down(patches.piece_blocks, patches.pieces[large[row]], filters, i, -_size(matrix.diagonal, i))
     _weigh_springs(springs, rows, large, patches.pieces, filters, patches.piece_blocks)
     has_room = _find_room(springs, rows, large, column_starts, column_rows)
     for patch in prange(n_large):

@@ -13,9 +13,10 @@ Widlund, 1987). On crumpled cloth of 101 x 101 vertices it takes half the iterat
 levels took, each level by the blocks on its diagonal alone; with the small patches in the factor it would be a third,
 but the factor would take longer than what they save.
 
-A vertex that is held in a direction follows its patch only where it is free: S_i Z_i in place of Z_i. Ways to move that
-are left with no vertex drop out. Contacts couple patches that are no neighbours in the mesh, for which the factor has
-no room: such a contact counts with the blocks on the diagonal of C alone, as if the other side stood still.
+A vertex that is held in a direction follows its patch only where it is free: S_i Z_i in place of Z_i. In the others it
+adds to C as if it were tied there, so that C has an inverse even where a whole patch is held. Contacts couple patches
+that are no neighbours in the mesh, for which the factor has no room: such a contact counts with the blocks on the
+diagonal of C alone, as if the other side stood still.
 """
 
 from __future__ import annotations

@@ -268,23 +268,6 @@ def _turn_rows(
             p_inout[row, 2] = z[row, 2] + dz + beta * p_inout[row, 2]
 
 
-@kernel
-def _shift_pieces(pieces: Ints, piece_blocks: Floats, right: Floats) -> Floats:
-    """The shift (p, 3) of each piece that takes the net sum of its residual away."""
-    total = np.zeros((len(piece_blocks), 3))
-    inverse = np.empty_like(piece_blocks)
-    for k in range(len(pieces)):
-        for c in range(3):
-            total[pieces[k], c] += right[k, c]
-    shift = np.zeros_like(total)
-    for piece in range(len(total)):
-        invert_symmetric(piece_blocks, piece, inverse)
-        for r in range(3):
-            for c in range(3):
-                shift[piece, r] += inverse[piece, r, c] * total[piece, c]
-    return shift
-
-
 @kernel(parallel=True)
 def solve_filtered(
     matrix: BlockMatrix,
@@ -305,26 +288,17 @@ def solve_filtered(
     where the vertices stand. Returns the iterations and the residual relative to the right-hand side, both in the norm
     of the preconditioner. It goes on until that is below `tolerance` and the square of the residual itself, which
     estimates the energy x A x of what is still missing, below `energy`.
-
-    At last each piece is shifted until its residual has no net sum: the one that iterations leave is a force from
-    nowhere, which would slow down a piece that is free. Several pieces in contact could be shifted into each other.
     """
     n, m = len(b), len(springs.vertices)
     rows, columns, blocks, factor_columns, factors, inverse, vectors, is_free, partial = work
     x, r, p, q, z = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
-    order, row_of, row_starts, small_starts, large = (
+    order, row_of, row_starts, small_starts = (
         patches.order,
         patches.rows,
         patches.row_starts,
         patches.small_starts,
-        patches.large,
     )
-    arms, pieces, column_starts, column_rows = (
-        patches.arms,
-        patches.pieces,
-        patches.column_starts,
-        patches.column_rows,
-    )
+    arms, column_starts, column_rows = patches.arms, patches.column_starts, patches.column_rows
     small_inverse, factor, patch_inverse = patches.small_inverse, patches.factor, patches.inverse
     small_answers, right, answers = patches.small_answers, patches.right, patches.answers
     s_vertices, s_weights, s_blocks, _starts, _items, tension = springs
@@ -417,17 +391,12 @@ def solve_filtered(
                 _turn_rows(
                     patch, beta, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p
                 )
-    shift = _shift_pieces(pieces, patches.piece_blocks, right)
-    if len(shift) > 1 and m > 0:
-        shift[:] = 0.0
     for row in range(n):
-        i, s = order[row], shift[pieces[large[row]]]
+        i = order[row]
         if is_free[row]:
-            for c in range(3):
-                x_inout[i, c] = x[row, c] + s[c]
+            x_inout[i, 0], x_inout[i, 1], x_inout[i, 2] = x[row, 0], x[row, 1], x[row, 2]
         else:  # what is held keeps its digits
             d0, d1, d2 = x[row, 0] - x_inout[i, 0], x[row, 1] - x_inout[i, 1], x[row, 2] - x_inout[i, 2]
-            d0, d1, d2 = d0 + s[0], d1 + s[1], d2 + s[2]
             for c in range(3):
                 x_inout[i, c] += filters[i, c, 0] * d0 + filters[i, c, 1] * d1 + filters[i, c, 2] * d2
     return iteration, np.sqrt(rho / scale) if scale > 0.0 else 0.0
