@@ -122,6 +122,21 @@ def test_a_draped_cloth_comes_to_rest():
     assert 0.5 * masses @ (v**2).sum(axis=1) / masses.sum() < 1e-4
 
 
+def test_cloth_that_holds_itself_up_is_not_drawn_to_the_floor():
+    """It hangs at rest a millimetre above where it would touch, less than it would fall in a step."""
+    cloth = [sheet(7, 0.5, pins=[{"where": "corners"}])]
+    at_rest = run({"cloth": cloth, "collider": []}, 2.0).state
+    clearance = 0.12 / 6
+    low = float(at_rest.positions[:, 2].min()) - clearance - 1e-3
+    floor = {"plane": {"normal": [0, 0, 1], "center": [0, 0, low]}}
+    simulation = Simulation(
+        Scene.model_validate({"name": "near", "fps": 60, "cloth": cloth, "collider": [floor]}), at_rest
+    )
+    for _ in range(10):
+        simulation.step()
+    assert simulation.state.positions[:, 2].min() > low + clearance + 0.9e-3
+
+
 def test_pins_yield_where_they_would_force_cloth_through_cloth():
     """A sheet is dragged down by its pinned edge on another one that is held all over: the pins stop and say so."""
     down = {"keyframes": [{"time": 0.0}, {"time": 0.2, "move": [0.0, 0.0, -0.4]}, {"time": 0.4}]}

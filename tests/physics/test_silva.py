@@ -142,9 +142,7 @@ def test_a_folded_stack_of_ten_layers_keeps_still():
     scene = {"name": "stack", "fps": 20, "duration": 0.55, "steps_per_frame": 180, "method": method()}
     scene |= {"wind": {"density": 0.0}}  # air would make the turns open for longer
     scene |= {"cloth": [{"grid": grid, "fabric": limp}], "collider": [{"plane": {"normal": [0, 0, 1]}}]}
-    simulation = Simulation(
-        Scene.model_validate(scene), State(x, np.zeros_like(x), np.zeros_like(x), np.zeros((0, *x.shape)))
-    )
+    simulation = Simulation(Scene.model_validate(scene), State.start(x, np.zeros_like(x)))
     frames = list(simulation)
     assert all(frame.certificate.intersections + frame.certificate.inside == 0 for frame in frames)
     settled, last = frames[5].positions, frames[-1].positions

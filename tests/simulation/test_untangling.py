@@ -147,7 +147,7 @@ def test_a_state_that_is_given_is_left_alone():
     """A checkpoint is one: what it holds is not untangled again."""
     scene = Scene.model_validate({"cloth": [grid(), grid()]})
     x = build(grid(), grid(), untangle="off").state.positions
-    simulation = Simulation(scene, State(x, np.zeros_like(x), np.zeros_like(x), np.zeros((0, *x.shape))))
+    simulation = Simulation(scene, State.start(x, np.zeros_like(x)))
     assert simulation.untangled is None
     assert simulation.state.positions is x
 

@@ -26,6 +26,7 @@ import numpy as np
 from weft.arrays import Floats, Ints
 from weft.integrators import Start, System
 from weft.integrators.implicit import ImplicitParameters, ImplicitStep, Scheme
+from weft.linear.blocks import block_products
 from weft.parameters import quantity
 
 
@@ -62,5 +63,5 @@ class Bdf2(ImplicitStep):
     def end(self) -> tuple[Floats, Floats]:
         v = self._start.v
         u = v + self._dv
-        v_end = u if self._first else u + np.einsum("nij,nj->ni", self._filters, 0.5 * (u - self._u_before))
-        return v_end, np.stack([u, v_end + np.einsum("nij,nj->ni", self._filters, v - v_end)])
+        v_end = u if self._first else u + block_products(self._filters, 0.5 * (u - self._u_before))
+        return v_end, np.stack([u, v_end + block_products(self._filters, v - v_end)])

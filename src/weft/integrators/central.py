@@ -24,6 +24,7 @@ from weft.arrays import Floats, Ints
 from weft.integrators import Dynamics, Start, System
 from weft.integrators.stability import refuse_long_step, spectral_bounds
 from weft.jit import kernel
+from weft.linear.blocks import block_products
 from weft.linear.constraints import Constraints
 from weft.parameters import Parameters, quantity
 
@@ -81,7 +82,7 @@ class Central:
     def _final(self, x_t1: Floats, u: Floats) -> tuple[Floats, Floats]:
         """The final velocity from the mean one, and the impulse of constraints in the second half."""
         c = self._constraints
-        held = np.einsum("nij,nj->ni", c.drag, u - self._start.v)
+        held = block_products(c.drag, u - self._start.v)
         d: Dynamics = self._system.dynamics(x_t1, u, self._dt)
         dv, exerted = self._kick(d.forces, d.damping, d.extra_damping, c._replace(impulses=c.impulses - held))
         return u + dv, exerted

@@ -16,6 +16,7 @@ import numpy as np
 
 from weft.arrays import Floats, Ints
 from weft.integrators import Start, System
+from weft.linear.blocks import block_products
 from weft.linear.constraints import Constraints
 from weft.linear.filtered import FilteredSystem
 from weft.linear.gauss_seidel import relax_constrained
@@ -62,7 +63,7 @@ class GaussSeidel:
         p, c = self.parameters, constraints
         right = self._right + c.impulses
         self._system.add_drag(c.drag)
-        dv = c.change + np.einsum("nij,nj->ni", c.filters, self._dv)
+        dv = c.change + block_products(c.filters, self._dv)
         low = -self._unlimited if c.lower is None else self._as_change(c.lower)
         high = self._unlimited if c.upper is None else self._as_change(c.upper)
         sweeps, self.change = relax_constrained(

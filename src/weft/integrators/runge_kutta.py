@@ -24,6 +24,7 @@ from weft.arrays import Floats, Ints
 from weft.errors import WeftError
 from weft.integrators import Start, System
 from weft.integrators.stability import refuse_long_step, spectral_bounds
+from weft.linear.blocks import block_products
 from weft.linear.constraints import Constraints
 from weft.parameters import Parameters, quantity
 
@@ -110,10 +111,10 @@ class RungeKutta:
         given = masses * (v_end - v) + c.impulses
         matrix = masses[:, :, None] * np.eye(3) + c.drag
         rubbed = np.linalg.solve(matrix, given[:, :, None])[:, :, 0] - (v_end - v)
-        friction = np.einsum("nij,nj->ni", c.filters, rubbed)
+        friction = block_products(c.filters, rubbed)
         self._v_end = v_end + friction
         dv = (x_end - x) / dt - v + 0.5 * friction
-        return dv, np.einsum("nij,nj->ni", matrix, self._v_end - v) - momentum - c.impulses
+        return dv, block_products(matrix, self._v_end - v) - momentum - c.impulses
 
     def end(self) -> tuple[Floats, Floats]:
         return self._v_end, np.zeros((0, *self._v_end.shape))
@@ -127,7 +128,7 @@ class RungeKutta:
         for s, row in enumerate(tableau.a):
             x_s, v_s = (y + h * np.tensordot(row, stages[k, :s], 1) if s else y for k, y in enumerate((x, v)))
             forces = self._system.forces(x_s, v_s, elapsed + tableau.c[s] * h)
-            stages[:, s] = v_s, np.einsum("nij,nj->ni", filters, forces * inv_masses), forces
+            stages[:, s] = v_s, block_products(filters, forces * inv_masses), forces
         self.iterations += len(tableau.b)
         moved, gained, momentum = h * np.tensordot(stages, tableau.b, ((1,), (0,)))
         error = 0.0

@@ -12,6 +12,7 @@ import numpy as np
 from weft.arrays import Floats, Ints
 from weft.integrators import Dynamics, Start, System
 from weft.integrators.stability import refuse_long_step, spectral_bounds
+from weft.linear.blocks import block_products
 from weft.linear.constraints import Constraints
 from weft.parameters import Parameters, quantity
 
@@ -47,7 +48,7 @@ class SymplecticEuler:
         s, z = constraints.filters, constraints.change[:, :, None]
         reduced = s @ matrix @ s + (np.eye(3) - s)  # the matrix in the free directions, 1 in the others
         self._dv: Floats = (s @ np.linalg.solve(reduced, s @ (given[:, :, None] - matrix @ z)) + z)[:, :, 0]
-        return self._dv, np.einsum("nij,nj->ni", matrix, self._dv) - given
+        return self._dv, block_products(matrix, self._dv) - given
 
     def end(self) -> tuple[Floats, Floats]:
         return self._v + self._dv, np.zeros((0, *self._v.shape))

@@ -106,3 +106,13 @@ def update_stiffness_product(matrix: BlockMatrix, stiffness: Floats, v: Floats, 
                         out[i, r] += k[0, r] * u0 + k[1, r] * u1 + k[2, r] * u2
                     else:
                         out[i, r] += k[r, 0] * u0 + k[r, 1] * u1 + k[r, 2] * u2
+
+
+@kernel(parallel=True)
+def block_products(blocks: Floats, x: Floats) -> Floats:
+    """The product (n, 3) of each of `blocks` (n, 3, 3) with its row of `x` (n, 3)."""
+    out = np.empty_like(x)
+    for i in prange(len(x)):
+        for r in range(3):
+            out[i, r] = blocks[i, r, 0] * x[i, 0] + blocks[i, r, 1] * x[i, 1] + blocks[i, r, 2] * x[i, 2]
+    return out

@@ -11,7 +11,7 @@ import numpy as np
 from weft.arrays import Bools, Floats, Ints
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
-from weft.linear.patches import MODES, Patches, factorise, invert_modes, measure_arms
+from weft.linear.patches import Patches, factorise, invert_modes, measure_arms
 from weft.linear.springs import Springs
 
 
@@ -34,48 +34,41 @@ def is_multiple(blocks: Floats, k: int) -> bool:
 
 
 @kernel
-def _add_product(y_inout: Floats, source: Floats, q: int, factor: float, arms: Floats, column: int) -> None:
-    """Add `factor` B_q Z_column to y (3, 6)."""
-    ax, ay, az = arms[column, 0], arms[column, 1], arms[column, 2]
-    for r in range(3):
-        b0, b1, b2 = factor * source[q, r, 0], factor * source[q, r, 1], factor * source[q, r, 2]
-        y_inout[r, 0] += b0
-        y_inout[r, 1] += b1
-        y_inout[r, 2] += b2
-        y_inout[r, 3] += ay * b2 - az * b1
-        y_inout[r, 4] += az * b0 - ax * b2
-        y_inout[r, 5] += ax * b1 - ay * b0
+def _add_column(
+    out_inout: Floats, k: int, c: int, x: float, y: float, z: float, y0: float, y1: float, y2: float
+) -> None:
+    """Add Z^T (y0, y1, y2) to column c of block k, Z being that of the arm (x, y, z)."""
+    out_inout[k, 0, c] += y0
+    out_inout[k, 1, c] += y1
+    out_inout[k, 2, c] += y2
+    out_inout[k, 3, c] += y * y2 - z * y1
+    out_inout[k, 4, c] += z * y0 - x * y2
+    out_inout[k, 5, c] += x * y1 - y * y0
 
 
 @kernel
-def _add_multiple(y_inout: Floats, f: float, arms: Floats, column: int) -> None:
-    """Add f Z_column to y (3, 6)."""
-    fx, fy, fz = f * arms[column, 0], f * arms[column, 1], f * arms[column, 2]
-    y_inout[0, 0] += f
-    y_inout[1, 1] += f
-    y_inout[2, 2] += f
-    y_inout[0, 4] += fz
-    y_inout[0, 5] -= fy
-    y_inout[1, 3] -= fz
-    y_inout[1, 5] += fx
-    y_inout[2, 3] += fy
-    y_inout[2, 4] -= fx
-
-
-@kernel
-def _add_moments(blocks_inout: Floats, k: int, arms: Floats, row: int, y_inout: Floats) -> None:
-    """Add Z_row^T y to block k, and make y (3, 6) zero."""
-    ax, ay, az = arms[row, 0], arms[row, 1], arms[row, 2]
-    out = blocks_inout[k]
-    for c in range(MODES):
-        y0, y1, y2 = y_inout[0, c], y_inout[1, c], y_inout[2, c]
-        out[0, c] += y0
-        out[1, c] += y1
-        out[2, c] += y2
-        out[3, c] += ay * y2 - az * y1
-        out[4, c] += az * y0 - ax * y2
-        out[5, c] += ax * y1 - ay * y0
-        y_inout[0, c] = y_inout[1, c] = y_inout[2, c] = 0.0
+def _add_block(
+    out_inout: Floats, k: int, source: Floats, q: int, factor: float, arms: Floats, row: int, column: int
+) -> None:
+    """Add `factor` Z_row^T B_q Z_column to block k."""
+    x, y, z = arms[row, 0], arms[row, 1], arms[row, 2]
+    u, v, w = factor * arms[column, 0], factor * arms[column, 1], factor * arms[column, 2]
+    for c in range(3):
+        _add_column(
+            out_inout, k, c, x, y, z, factor * source[q, 0, c], factor * source[q, 1, c], factor * source[q, 2, c]
+        )
+    for c, d, e, f, g in ((3, 2, 1, v, w), (4, 0, 2, w, u), (5, 1, 0, u, v)):
+        _add_column(
+            out_inout,
+            k,
+            c,
+            x,
+            y,
+            z,
+            f * source[q, 0, d] - g * source[q, 0, e],
+            f * source[q, 1, d] - g * source[q, 1, e],
+            f * source[q, 2, d] - g * source[q, 2, e],
+        )
 
 
 @kernel
@@ -122,13 +115,58 @@ def _tie_down(blocks_inout: Floats, k: int, filters: Floats, i: int, size: float
 
 
 @kernel
+def _add_run(
+    out_inout: Floats,
+    place: int,
+    first: int,
+    last: int,
+    items: Ints,
+    columns: Ints,
+    rows: Ints,
+    row: int,
+    arms: Floats,
+    off_diagonal: Floats,
+) -> None:
+    """Add to block `place` Z_row^T times the sum of B_k Z_column, over the blocks B_k that a run names.
+
+    Sums are numbers of their own, which stay in registers: an array for them takes three times as long, and one that is
+    part of another more yet, since numba counts who refers to it.
+    """
+    a00 = a01 = a02 = a03 = a04 = a05 = 0.0
+    a10 = a11 = a12 = a13 = a14 = a15 = 0.0
+    a20 = a21 = a22 = a23 = a24 = a25 = 0.0
+    for q in range(first, last):
+        k = items[q]
+        column = rows[columns[k]]
+        x, y, z = arms[column, 0], arms[column, 1], arms[column, 2]
+        b0, b1, b2 = off_diagonal[k, 0, 0], off_diagonal[k, 0, 1], off_diagonal[k, 0, 2]
+        a00, a01, a02 = a00 + b0, a01 + b1, a02 + b2
+        a03, a04, a05 = a03 + y * b2 - z * b1, a04 + z * b0 - x * b2, a05 + x * b1 - y * b0
+        b0, b1, b2 = off_diagonal[k, 1, 0], off_diagonal[k, 1, 1], off_diagonal[k, 1, 2]
+        a10, a11, a12 = a10 + b0, a11 + b1, a12 + b2
+        a13, a14, a15 = a13 + y * b2 - z * b1, a14 + z * b0 - x * b2, a15 + x * b1 - y * b0
+        b0, b1, b2 = off_diagonal[k, 2, 0], off_diagonal[k, 2, 1], off_diagonal[k, 2, 2]
+        a20, a21, a22 = a20 + b0, a21 + b1, a22 + b2
+        a23, a24, a25 = a23 + y * b2 - z * b1, a24 + z * b0 - x * b2, a25 + x * b1 - y * b0
+    x, y, z = arms[row, 0], arms[row, 1], arms[row, 2]
+    _add_column(out_inout, place, 0, x, y, z, a00, a10, a20)
+    _add_column(out_inout, place, 1, x, y, z, a01, a11, a21)
+    _add_column(out_inout, place, 2, x, y, z, a02, a12, a22)
+    _add_column(out_inout, place, 3, x, y, z, a03, a13, a23)
+    _add_column(out_inout, place, 4, x, y, z, a04, a14, a24)
+    _add_column(out_inout, place, 5, x, y, z, a05, a15, a25)
+
+
+@kernel
 def _couple_patch(
     patch: int,
     order: Ints,
     rows: Ints,
     row_starts: Ints,
     small_starts: Ints,
-    places: Ints,
+    run_starts: Ints,
+    runs: Ints,
+    items: Ints,
     arms: Floats,
     matrix: BlockMatrix,
     filters: Floats,
@@ -136,35 +174,31 @@ def _couple_patch(
     blocks_inout: Floats,
 ) -> None:
     """Add to C, and to the C_a of its small patches, what the rows of one large patch hold."""
-    near, far, block = np.zeros((3, 6)), np.zeros((3, 6)), np.empty((1, 3, 3))
-    off_diagonal = matrix.off_diagonal
+    block = np.empty((1, 3, 3))
+    diagonal, off_diagonal, columns = matrix.diagonal, matrix.off_diagonal, matrix.columns
     own = len(row_starts) - 1 + patch
     for a in range(small_starts[patch], small_starts[patch + 1]):
         for row in range(row_starts[a], row_starts[a + 1]):
             i = order[row]
             if is_free[row]:
-                _add_product(near, matrix.diagonal, i, 1.0, arms, row)
+                _add_block(blocks_inout, a, diagonal, i, 1.0, arms, row, row)
             else:
-                _filter_block(matrix.diagonal, i, filters, i, i, block)
-                _tie_down(block, 0, filters, i, _size(matrix.diagonal, i))
-                _add_product(near, block, 0, 1.0, arms, row)
-            for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-                place = places[k]
-                if place < 0:
+                _filter_block(diagonal, i, filters, i, i, block)
+                _tie_down(block, 0, filters, i, _size(diagonal, i))
+                _add_block(blocks_inout, a, block, 0, 1.0, arms, row, row)
+            for run in range(run_starts[row], run_starts[row + 1]):
+                first, last, place = runs[run, 0], runs[run + 1, 0], runs[run, 1]
+                all_free = is_free[row]
+                for q in range(first, last):
+                    all_free = all_free and is_free[rows[columns[items[q]]]]
+                if all_free:
+                    _add_run(blocks_inout, place, first, last, items, columns, rows, row, arms, off_diagonal)
                     continue
-                j = matrix.columns[k]
-                column = rows[j]
-                y = near if place == a else far
-                if not (is_free[row] and is_free[column]):
+                for q in range(first, last):
+                    k = items[q]
+                    j = columns[k]
                     _filter_block(off_diagonal, k, filters, i, j, block)
-                    _add_product(y, block, 0, 1.0, arms, column)
-                elif is_multiple(off_diagonal, k):
-                    _add_multiple(y, off_diagonal[k, 0, 0], arms, column)
-                else:
-                    _add_product(y, off_diagonal, k, 1.0, arms, column)
-                if place != a:
-                    _add_moments(blocks_inout, place, arms, row, far)
-            _add_moments(blocks_inout, a, arms, row, near)
+                    _add_block(blocks_inout, place, block, 0, 1.0, arms, row, rows[j])
         for r in range(6):
             for c in range(6):
                 blocks_inout[own, r, c] += blocks_inout[a, r, c]
@@ -184,10 +218,11 @@ def _couple_springs(
     springs: Springs,
     has_room: Bools,
     filters: Floats,
+    is_free: Bools,
     blocks_inout: Floats,
 ) -> None:
     """Add to C, and to the C_a of its small patches, what springs couple to the rows of one large patch."""
-    y, block = np.zeros((3, 6)), np.empty((1, 3, 3))
+    block = np.empty((1, 3, 3))
     first = len(row_starts) - 1
     for a in range(small_starts[patch], small_starts[patch + 1]):
         for row in range(row_starts[a], row_starts[a + 1]):
@@ -200,13 +235,16 @@ def _couple_springs(
                     column = rows[j]
                     if w == 0.0 or large[column] > patch or (large[column] < patch and not has_room[spring]):
                         continue
-                    _filter_block(springs.blocks, spring, filters, i, j, block)
+                    if is_free[row] and is_free[column]:
+                        for r in range(3):
+                            for c in range(3):
+                                block[0, r, c] = springs.blocks[spring, r, c]
+                    else:
+                        _filter_block(springs.blocks, spring, filters, i, j, block)
                     at = _find_block(column_starts, column_rows, patch, large[column])
-                    _add_product(y, block, 0, w, arms, column)
-                    _add_moments(blocks_inout, first + at, arms, row, y)
+                    _add_block(blocks_inout, first + at, block, 0, w, arms, row, column)
                     if row_starts[a] <= column < row_starts[a + 1]:
-                        _add_product(y, block, 0, w, arms, column)
-                        _add_moments(blocks_inout, a, arms, row, y)
+                        _add_block(blocks_inout, a, block, 0, w, arms, row, column)
 
 
 @kernel
@@ -273,17 +311,32 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
         patches.small_starts,
         patches.large,
     )
-    places, arms, blocks, small_inverse = patches.places, patches.arms, patches.blocks, patches.small_inverse
+    arms, blocks, small_inverse = patches.arms, patches.blocks, patches.small_inverse
+    run_starts, runs, items = patches.run_starts, patches.runs, patches.items
     column_starts, column_rows = patches.column_starts, patches.column_rows
     n_small, n_large = len(small_inverse), len(patches.inverse)
     is_free = np.empty(len(order), np.bool_)
-    for row in range(len(order)):
-        is_free[row] = is_identity(filters, order[row])
     blocks[:] = 0.0
-    for patch in range(n_large):
-        measure_arms(patch, positions, order, row_starts, small_starts, arms)
     for patch in prange(n_large):
-        _couple_patch(patch, order, rows, row_starts, small_starts, places, arms, matrix, filters, is_free, blocks)
+        measure_arms(patch, positions, order, row_starts, small_starts, arms)
+        for row in range(row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]):
+            is_free[row] = is_identity(filters, order[row])
+    for patch in prange(n_large):
+        _couple_patch(
+            patch,
+            order,
+            rows,
+            row_starts,
+            small_starts,
+            run_starts,
+            runs,
+            items,
+            arms,
+            matrix,
+            filters,
+            is_free,
+            blocks,
+        )
     _weigh_pieces(n_small, patches.pieces, column_starts, blocks, patches.piece_blocks)
     for row in range(len(order)):
         if not is_free[row]:
@@ -305,6 +358,7 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
             springs,
             has_room,
             filters,
+            is_free,
             blocks,
         )
         for a in range(small_starts[patch], small_starts[patch + 1]):

@@ -6,7 +6,8 @@ import numpy as np
 
 from weft.arrays import Bools, Floats, Ints
 from weft.errors import WeftError
-from weft.linear.blocks import build_matrix, update_implicit_matrix, update_stiffness_product
+from weft.jit import kernel, prange
+from weft.linear.blocks import block_products, build_matrix, update_implicit_matrix, update_stiffness_product
 from weft.linear.constraints import Constraints, held_vertices
 from weft.linear.patches import build_patches
 from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_impulses
@@ -25,17 +26,19 @@ class FilteredSystem:
         self.matrix = build_matrix(pairs, n_vertices)
         self._patches = build_patches(self.matrix)
         self._piece = self._patches.pieces[self._patches.large[self._patches.rows]]
+        self._n_pieces = len(self._patches.piece_blocks)
         self._work: PcgWork | None = None
+        self._diagonal = np.zeros_like(self.matrix.diagonal)
         self.iterations = 0
 
     def assemble(
         self, x: Floats, masses: Floats, extra_damping: Floats, stiffness: Floats, damping: Floats, h: float
     ) -> None:
         """Set up the matrix about `x` (n, 3); `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs."""
-        self._positions = x
+        self._positions, self._masses, self._extra = x, masses, h * extra_damping
         update_implicit_matrix(masses, extra_damping, stiffness, damping, h, self.matrix)
-        self._sums = h * extra_damping + masses[:, None, None] * np.eye(3)
-        self._diagonal = self.matrix.diagonal.copy()
+        self._diagonal[:] = self.matrix.diagonal
+        self._drag = np.zeros_like(extra_damping)
         self._mass = float(masses.sum())
         self.iterations = 0
 
@@ -67,7 +70,7 @@ class FilteredSystem:
         Returns dv and the impulses of the constraints.
         """
         c = constraints
-        dv: Floats = c.change + np.einsum("nij,nj->ni", c.filters, guess)
+        dv = c.change + block_products(c.filters, guess)
         if self._work is None:
             self._work = build_work(self.matrix, tolerance, error)
         iterations, _ = solve_filtered(
@@ -84,10 +87,11 @@ class FilteredSystem:
             dv,
         )
         self.iterations += iterations
-        if len(self._patches.piece_blocks) == 1 or len(c.springs.vertices) == 0:  # else they could meet each other
-            self._shift_pieces(c, right, dv)
-        if not np.isfinite(dv).all():
+        # conjugate gradients stop at once where a number is not one
+        if not all(np.isfinite(part).all() for part in (dv, right, self._patches.piece_blocks)):
             raise WeftError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
+        if self._n_pieces == 1 or len(c.springs.vertices) == 0:  # else they could meet each other
+            self._shift_pieces(c, right, dv)
         return dv, self.impulses(c, dv, right, held_vertices(c))
 
     def _shift_pieces(self, c: Constraints, right: Floats, dv_inout: Floats) -> None:
@@ -95,21 +99,32 @@ class FilteredSystem:
 
         The sum of A dv over a piece needs no product: in it all that ties its vertices to each other cancels.
         """
-        p = self._patches
-        left = right - np.einsum("nij,nj->ni", self._sums + self._drag, dv_inout)
+        left = np.zeros_like(right)
         held = held_vertices(c)
         if held.any():
-            impulses = self.impulses(c, dv_inout, right, held)[held]
-            left[held] += impulses - np.einsum("nij,nj->ni", c.filters[held], impulses)
-        totals = np.zeros((len(p.piece_blocks), 3))
-        np.add.at(totals, self._piece, left)
+            impulses = self.impulses(c, dv_inout, right, held)
+            left = impulses - block_products(c.filters, impulses)
+        add_left_over(self._masses, self._extra, self._drag, right, dv_inout, left)
+        totals = np.stack([np.bincount(self._piece, left[:, k], self._n_pieces) for k in range(3)], axis=1)
         if len(c.springs.vertices):
             totals[0] -= spring_impulses(c.springs, dv_inout).sum(axis=0)
-        shift = np.einsum("pij,pj->pi", np.linalg.pinv(p.piece_blocks, rcond=1e-9, hermitian=True), totals)
-        dv_inout += np.einsum("nij,nj->ni", c.filters, shift[self._piece])
+        inverse = np.linalg.pinv(self._patches.piece_blocks, rcond=1e-9, hermitian=True)
+        shift = np.einsum("pij,pj->pi", inverse, totals)
+        dv_inout += block_products(c.filters, shift[self._piece])
 
     def impulses(self, constraints: Constraints, dv: Floats, right: Floats, held: Bools) -> Floats:
         """A dv - `right` where a vertex is `held` (n,): what the constraints contributed."""
         out = np.empty_like(dv)
         update_impulses(self.matrix, constraints.springs, dv, right, held, out)
         return out
+
+
+@kernel(parallel=True)
+def add_left_over(masses: Floats, damping: Floats, drag: Floats, right: Floats, dv: Floats, left_inout: Floats) -> None:
+    """Add to `left_inout` (n, 3) what masses, `damping` and `drag` (n, 3, 3) leave of `right`."""
+    for i in prange(len(dv)):
+        for r in range(3):
+            taken = masses[i] * dv[i, r]
+            for c in range(3):
+                taken += (damping[i, r, c] + drag[i, r, c]) * dv[i, c]
+            left_inout[i, r] += right[i, r] - taken

@@ -52,8 +52,12 @@ class Patches(NamedTuple):
     """(n,) the large patch of each row"""
     pieces: Ints
     """(m,) which connected piece of cloth each large patch belongs to"""
-    places: Ints
-    """(b,) which of `blocks` each block of the matrix adds to; -1 for one above the diagonal of C"""
+    run_starts: Ints
+    """(n + 1,) runs of each row"""
+    runs: Ints
+    """(r + 1, 2) the first of `items` of each run, and which of `blocks` they add to"""
+    items: Ints
+    """blocks of the matrix, but those above the diagonal of C"""
     column_starts: Ints
     """(m + 1,) blocks of the factor below its diagonal, by columns"""
     column_rows: Ints
@@ -120,6 +124,7 @@ def build_patches(matrix: BlockMatrix) -> Patches:
     places = np.where(
         is_near, rank[small[sources]], numbers(place[large[small[sources]]], place[large[small[targets]]])
     )
+    run_starts, runs, items = _build_runs(rows[sources].astype(np.int64), places, n)
     pieces = connected_components(merged, directed=False)[1]
     return Patches(
         order=order,
@@ -128,7 +133,9 @@ def build_patches(matrix: BlockMatrix) -> Patches:
         small_starts=_starts(np.bincount(place[large], minlength=m)),
         large=place[large[small[order]]].astype(np.int32),
         pieces=pieces[[k for k, _ in columns]].astype(np.int32),
-        places=places.astype(np.int32),
+        run_starts=run_starts,
+        runs=runs,
+        items=items,
         column_starts=column_starts,
         column_rows=column_rows.astype(np.int32),
         update_starts=_starts([len(part) for part in updates]),
@@ -143,6 +150,16 @@ def build_patches(matrix: BlockMatrix) -> Patches:
         answers=np.zeros((m, MODES)),
         piece_blocks=np.zeros((int(pieces.max(initial=-1)) + 1, 3, 3)),
     )
+
+
+def _build_runs(rows: Longs, places: Longs, n: int) -> tuple[Ints, Ints, Ints]:
+    """The blocks of each of `n` rows that add to the same place, as runs; one without a place, -1, is in none."""
+    items = np.lexsort((places, rows))
+    items = items[places[items] >= 0]
+    row, place = rows[items], places[items]
+    firsts = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(place) != 0))[: len(items)])
+    runs = np.stack([np.append(firsts, len(items)), np.append(place[firsts], -1)], axis=1)
+    return _starts(np.bincount(row[firsts], minlength=n)), runs.astype(np.int32), items.astype(np.int32)
 
 
 def _starts(counts: list[int] | Longs) -> Ints:
@@ -224,31 +241,30 @@ def measure_arms(patch: int, x: Floats, order: Ints, row_starts: Ints, small_sta
 @kernel
 def invert_modes(blocks: Floats, k: int, inverse_out: Floats) -> None:
     """Overwrite the inverse of block k, symmetric and not negative; 0 for ways to move that others already cover."""
-    a = inverse_out[k]
     for r in range(MODES):
         for c in range(MODES):
-            a[r, c] = blocks[k, r, c]
+            inverse_out[k, r, c] = blocks[k, r, c]
     for p in range(MODES):  # sweeps: after all of them the negative inverse is left
-        d = a[p, p]
+        d = inverse_out[k, p, p]
         if d <= LOST * blocks[k, p, p] or d <= 0.0:
             for r in range(MODES):
-                a[r, p] = a[p, r] = 0.0
+                inverse_out[k, r, p] = inverse_out[k, p, r] = 0.0
             continue
         d = 1.0 / d
         for r in range(MODES):
             if r == p:
                 continue
-            share = a[r, p] * d
+            share = inverse_out[k, r, p] * d
             for c in range(MODES):
                 if c != p:
-                    a[r, c] -= share * a[p, c]
+                    inverse_out[k, r, c] -= share * inverse_out[k, p, c]
         for r in range(MODES):
-            a[r, p] *= d
-            a[p, r] = a[r, p]
-        a[p, p] = -d
+            inverse_out[k, r, p] *= d
+            inverse_out[k, p, r] = inverse_out[k, r, p]
+        inverse_out[k, p, p] = -d
     for r in range(MODES):
         for c in range(MODES):
-            a[r, c] = -a[r, c]
+            inverse_out[k, r, c] = -inverse_out[k, r, c]
 
 
 @kernel
@@ -266,30 +282,32 @@ def factorise(
     diagonal, below = blocks_inout[first : first + m], blocks_inout[first + m :]
     for k in range(m):
         invert_modes(diagonal, k, inverse_out)
-        d = inverse_out[k]
         for q in range(column_starts[k], column_starts[k + 1]):
-            c, out = below[q], factor_out[q]
             for i in range(MODES):
+                c0, c1, c2 = below[q, i, 0], below[q, i, 1], below[q, i, 2]
+                c3, c4, c5 = below[q, i, 3], below[q, i, 4], below[q, i, 5]
                 for j in range(MODES):
-                    out[i, j] = (
-                        c[i, 0] * d[0, j]
-                        + c[i, 1] * d[1, j]
-                        + c[i, 2] * d[2, j]
-                        + c[i, 3] * d[3, j]
-                        + c[i, 4] * d[4, j]
-                        + c[i, 5] * d[5, j]
+                    factor_out[q, i, j] = (
+                        c0 * inverse_out[k, 0, j]
+                        + c1 * inverse_out[k, 1, j]
+                        + c2 * inverse_out[k, 2, j]
+                        + c3 * inverse_out[k, 3, j]
+                        + c4 * inverse_out[k, 4, j]
+                        + c5 * inverse_out[k, 5, j]
                     )
         for u in range(update_starts[k], update_starts[k + 1]):
-            target, a, b = blocks_inout[updates[u, 0]], factor_out[updates[u, 1]], below[updates[u, 2]]
+            target, a, b = updates[u, 0], updates[u, 1], updates[u, 2]
             for i in range(MODES):
+                a0, a1, a2 = factor_out[a, i, 0], factor_out[a, i, 1], factor_out[a, i, 2]
+                a3, a4, a5 = factor_out[a, i, 3], factor_out[a, i, 4], factor_out[a, i, 5]
                 for j in range(MODES):
-                    target[i, j] -= (
-                        a[i, 0] * b[j, 0]
-                        + a[i, 1] * b[j, 1]
-                        + a[i, 2] * b[j, 2]
-                        + a[i, 3] * b[j, 3]
-                        + a[i, 4] * b[j, 4]
-                        + a[i, 5] * b[j, 5]
+                    blocks_inout[target, i, j] -= (
+                        a0 * below[b, j, 0]
+                        + a1 * below[b, j, 1]
+                        + a2 * below[b, j, 2]
+                        + a3 * below[b, j, 3]
+                        + a4 * below[b, j, 4]
+                        + a5 * below[b, j, 5]
                     )
 
 
@@ -323,10 +341,17 @@ def gather(
             g4 += az * rx - ax * rz
             g5 += ax * ry - ay * rx
         for c in range(MODES):
-            d = small_inverse[a, c]
-            small_answers_out[a, c] = d[0] * g0 + d[1] * g1 + d[2] * g2 + d[3] * g3 + d[4] * g4 + d[5] * g5
-        y = small_answers_out[a]
-        total += y[0] * g0 + y[1] * g1 + y[2] * g2 + y[3] * g3 + y[4] * g4 + y[5] * g5
+            y = (
+                small_inverse[a, c, 0] * g0
+                + small_inverse[a, c, 1] * g1
+                + small_inverse[a, c, 2] * g2
+                + small_inverse[a, c, 3] * g3
+                + small_inverse[a, c, 4] * g4
+                + small_inverse[a, c, 5] * g5
+            )
+            small_answers_out[a, c] = y
+        total += small_answers_out[a, 0] * g0 + small_answers_out[a, 1] * g1 + small_answers_out[a, 2] * g2
+        total += small_answers_out[a, 3] * g3 + small_answers_out[a, 4] * g4 + small_answers_out[a, 5] * g5
         right_out[patch, 0] += g0
         right_out[patch, 1] += g1
         right_out[patch, 2] += g2
@@ -342,27 +367,42 @@ def answer(
 ) -> float:
     """Overwrite the answers of all large patches to Z^T r; return the product of both."""
     m = len(right)
-    answers_out[:] = right
     for k in range(m):
-        y = answers_out[k]
+        for i in range(MODES):
+            answers_out[k, i] = right[k, i]
+    for k in range(m):
+        y0, y1, y2 = answers_out[k, 0], answers_out[k, 1], answers_out[k, 2]
+        y3, y4, y5 = answers_out[k, 3], answers_out[k, 4], answers_out[k, 5]
         for q in range(column_starts[k], column_starts[k + 1]):
-            out, a = answers_out[column_rows[q]], factor[q]
+            row = column_rows[q]
             for i in range(MODES):
-                out[i] -= (
-                    a[i, 0] * y[0] + a[i, 1] * y[1] + a[i, 2] * y[2] + a[i, 3] * y[3] + a[i, 4] * y[4] + a[i, 5] * y[5]
+                answers_out[row, i] -= (
+                    factor[q, i, 0] * y0
+                    + factor[q, i, 1] * y1
+                    + factor[q, i, 2] * y2
+                    + factor[q, i, 3] * y3
+                    + factor[q, i, 4] * y4
+                    + factor[q, i, 5] * y5
                 )
     total = 0.0
     for k in range(m - 1, -1, -1):
-        y, d = answers_out[k], inverse[k]
-        y0, y1, y2, y3, y4, y5 = y[0], y[1], y[2], y[3], y[4], y[5]
+        y0, y1, y2 = answers_out[k, 0], answers_out[k, 1], answers_out[k, 2]
+        y3, y4, y5 = answers_out[k, 3], answers_out[k, 4], answers_out[k, 5]
         for i in range(MODES):
-            y[i] = d[i, 0] * y0 + d[i, 1] * y1 + d[i, 2] * y2 + d[i, 3] * y3 + d[i, 4] * y4 + d[i, 5] * y5
+            answers_out[k, i] = (
+                inverse[k, i, 0] * y0
+                + inverse[k, i, 1] * y1
+                + inverse[k, i, 2] * y2
+                + inverse[k, i, 3] * y3
+                + inverse[k, i, 4] * y4
+                + inverse[k, i, 5] * y5
+            )
         for q in range(column_starts[k], column_starts[k + 1]):
-            x, a = answers_out[column_rows[q]], factor[q]
-            for j in range(MODES):
-                y[j] -= (
-                    a[0, j] * x[0] + a[1, j] * x[1] + a[2, j] * x[2] + a[3, j] * x[3] + a[4, j] * x[4] + a[5, j] * x[5]
-                )
+            row = column_rows[q]
+            for i in range(MODES):
+                x = answers_out[row, i]
+                for j in range(MODES):
+                    answers_out[k, j] -= factor[q, i, j] * x
         for i in range(MODES):
-            total += y[i] * right[k, i]
+            total += answers_out[k, i] * right[k, i]
     return total

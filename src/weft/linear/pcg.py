@@ -257,11 +257,11 @@ def _turn_rows(
             ax, ay, az = arms[row, 0], arms[row, 1], arms[row, 2]
             dx, dy, dz = tx + wy * az - wz * ay, ty + wz * ax - wx * az, tz + wx * ay - wy * ax
             if not is_free[row]:
-                s = filters[order[row]]
+                i = order[row]
                 dx, dy, dz = (
-                    s[0, 0] * dx + s[0, 1] * dy + s[0, 2] * dz,
-                    s[1, 0] * dx + s[1, 1] * dy + s[1, 2] * dz,
-                    s[2, 0] * dx + s[2, 1] * dy + s[2, 2] * dz,
+                    filters[i, 0, 0] * dx + filters[i, 0, 1] * dy + filters[i, 0, 2] * dz,
+                    filters[i, 1, 0] * dx + filters[i, 1, 1] * dy + filters[i, 1, 2] * dz,
+                    filters[i, 2, 0] * dx + filters[i, 2, 1] * dy + filters[i, 2, 2] * dz,
                 )
             p_inout[row, 0] = z[row, 0] + dx + beta * p_inout[row, 0]
             p_inout[row, 1] = z[row, 1] + dy + beta * p_inout[row, 1]
@@ -304,16 +304,18 @@ def solve_filtered(
     s_vertices, s_weights, s_blocks, _starts, _items, tension = springs
     n_large = len(patch_inverse)
     update_patches(matrix, springs, patches, positions, filters)
-    for row in range(n):
-        i = order[row]
-        is_free[row] = is_identity(filters, i)
-        for c in range(3):
-            x[row, c] = x_inout[i, c]
-            p[row, c] = 0.0
-    _tighten(0, m, row_of, s_vertices, s_weights, s_blocks, x, tension)
     for chunk in prange(CHUNKS):
         first = row_starts[small_starts[chunk * n_large // CHUNKS]]
         last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
+        for row in range(first, last):
+            i = order[row]
+            is_free[row] = is_identity(filters, i)
+            for c in range(3):
+                x[row, c] = x_inout[i, c]
+                p[row, c] = 0.0
+                r[row, c] = b[i, c]
+            if not is_free[row]:
+                _filter_row(filters, i, row, r)
         _copy_rows(
             first,
             last,
@@ -330,30 +332,35 @@ def solve_filtered(
             factors,
             inverse,
         )
-        _multiply_rows(first, last, order, work, springs, x, r)
-        for row in range(first, last):
-            i = order[row]
-            for c in range(3):
-                r[row, c] = b[i, c] - r[row, c]
-                q[row, c] = b[i, c]
-            if not is_free[row]:
-                _filter_row(filters, i, row, r)
-                _filter_row(filters, i, row, q)
+        partial[1, chunk] = _dot_rows(first, last, x, x)
     rho = scale = 0.0
-    for vector in (q, r):
+    for start in range(2):  # the right-hand side gives the scale, then what the guess leaves of it the residual
+        if start == 1:
+            if _ordered_sum(partial[1]) == 0.0:
+                break
+            _tighten(0, m, row_of, s_vertices, s_weights, s_blocks, x, tension)
+            for chunk in prange(CHUNKS):
+                first = row_starts[small_starts[chunk * n_large // CHUNKS]]
+                last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
+                _multiply_rows(first, last, order, work, springs, x, r)
+                for row in range(first, last):
+                    for c in range(3):
+                        r[row, c] = b[order[row], c] - r[row, c]
+                    if not is_free[row]:
+                        _filter_row(filters, order[row], row, r)
         for chunk in prange(CHUNKS):
             first = row_starts[small_starts[chunk * n_large // CHUNKS]]
             last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
             for row in range(first, last):
-                multiply_block(inverse, vector, row, z)
-            partial[0, chunk] = _dot_rows(first, last, vector, z)
+                multiply_block(inverse, r, row, z)
+            partial[0, chunk] = _dot_rows(first, last, r, z)
             for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
                 partial[0, chunk] += gather(
-                    patch, row_starts, small_starts, arms, small_inverse, vector, small_answers, right
+                    patch, row_starts, small_starts, arms, small_inverse, r, small_answers, right
                 )
         rho = _ordered_sum(partial[0]) + answer(column_starts, column_rows, factor, patch_inverse, right, answers)
         scale = max(scale, rho)
-    for patch in range(n_large):
+    for patch in prange(n_large):
         _turn_rows(patch, 0.0, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p)
     goal = min(tolerance * tolerance * scale, energy)
     iteration = 0
@@ -391,7 +398,7 @@ def solve_filtered(
                 _turn_rows(
                     patch, beta, order, row_starts, small_starts, arms, small_answers, answers, filters, is_free, z, p
                 )
-    for row in range(n):
+    for row in prange(n):
         i = order[row]
         if is_free[row]:
             x_inout[i, 0], x_inout[i, 1], x_inout[i, 2] = x[row, 0], x[row, 1], x[row, 2]

@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.arrays import Floats, Ints
 from weft.geometry.topology import group_rows
+from weft.jit import kernel
 
 
 class Springs(NamedTuple):
@@ -46,9 +47,21 @@ def no_springs(n_vertices: int) -> Springs:
 
 def spring_impulses(springs: Springs, x: Floats) -> Floats:
     """The product of all springs with the vector `x` (n, 3)."""
-    gap = np.einsum("mk,mkc->mc", springs.weights, x[springs.vertices])
-    tension = np.einsum("mij,mj->mi", springs.blocks, gap)
     out = np.zeros_like(x)
-    for k in range(4):
-        np.add.at(out, springs.vertices[:, k], springs.weights[:, k, None] * tension)
+    add_spring_impulses(springs.vertices, springs.weights, springs.blocks, x, out)
     return out
+
+
+@kernel
+def add_spring_impulses(vertices: Ints, weights: Floats, blocks: Floats, x: Floats, out: Floats) -> None:
+    """Add the product of all springs with the vector `x` to `out` (n, 3)."""
+    gap = np.empty(3)
+    for k in range(len(vertices)):
+        for c in range(3):
+            gap[c] = 0.0
+            for place in range(4):
+                gap[c] += weights[k, place] * x[vertices[k, place], c]
+        for c in range(3):
+            tension = blocks[k, c, 0] * gap[0] + blocks[k, c, 1] * gap[1] + blocks[k, c, 2] * gap[2]
+            for place in range(4):
+                out[vertices[k, place], c] += weights[k, place] * tension

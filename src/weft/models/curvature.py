@@ -21,6 +21,7 @@ from scipy.sparse import csr_array, triu
 
 from weft.arrays import Floats, Ints
 from weft.geometry.mesh import Mesh
+from weft.jit import kernel, prange
 from weft.models.fabrics import Fabric
 from weft.models.hinge import Frames, Hinges, build_weights, gather_weights
 
@@ -38,9 +39,9 @@ class Curvature:
 
     def __init__(self, mesh: Mesh, frames: Frames, hinges: Hinges, fabric: Fabric) -> None:
         weights = build_weights(mesh, frames, hinges, fabric.bending_weft, fabric.bending_warp)
-        self._weights = gather_weights(hinges, weights)
-        self._stencils = _build_stencils(mesh, hinges)
-        q = triu(self._stencils.T @ (self._weights @ self._stencils), k=1).tocoo()
+        between, stencils = gather_weights(hinges, weights), _build_stencils(mesh, hinges)
+        self._weights, self._stencils = _parts(between), _parts(stencils)
+        q = triu(stencils.T @ (between @ stencils), k=1).tocoo()
         kept = np.abs(q.data) > SMALLEST * np.abs(q.data).max(initial=0.0)
         i, j, self.stiffness = q.row[kept], q.col[kept], np.ascontiguousarray(q.data[kept])
         self.pairs: Ints = np.ascontiguousarray(np.stack([i, j], axis=1), np.int32)
@@ -49,17 +50,17 @@ class Curvature:
         diagonal = np.bincount(ends, -k, minlength=mesh.n_vertices)
         everyone = np.arange(mesh.n_vertices)
         row, column = np.concatenate([i, j, everyone]), np.concatenate([j, i, everyone])
-        self._matrix = csr_array((np.concatenate([k, diagonal]), (row, column)), shape=(mesh.n_vertices,) * 2)
+        self._matrix = _parts(csr_array((np.concatenate([k, diagonal]), (row, column)), shape=(mesh.n_vertices,) * 2))
 
     def update(self, x: Floats, v: Floats) -> None:
         """Nothing to prepare."""
 
     def energy(self, x: Floats) -> float:
-        c = self._stencils @ x
-        return 0.5 * float((c * (self._weights @ c)).sum())
+        c = sparse_product(*self._stencils, x)
+        return 0.5 * float((c * sparse_product(*self._weights, c)).sum())
 
     def add_forces(self, x: Floats, forces_out: Floats) -> None:
-        forces_out -= self._matrix @ x
+        forces_out -= sparse_product(*self._matrix, x)
 
     def add_blocks(self, rows: Ints, stiffness_out: Floats, damping_out: Floats) -> None:
         """Nothing beyond `stiffness`."""
@@ -77,3 +78,23 @@ def _build_stencils(mesh: Mesh, hinges: Hinges) -> csr_array:
     return csr_array(
         (np.stack(shares, axis=1).ravel(), (rows, hinges.vertices.ravel())), shape=(len(edge), mesh.n_vertices)
     )
+
+
+def _parts(matrix: csr_array) -> tuple[Ints, Ints, Floats]:
+    return matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), np.ascontiguousarray(matrix.data)
+
+
+@kernel(parallel=True)
+def sparse_product(starts: Ints, columns: Ints, values: Floats, x: Floats) -> Floats:
+    """The product (m, 3) of a matrix in rows with `x` (n, 3); SciPy's runs on one thread."""
+    m = len(starts) - 1
+    out = np.empty((m, 3))
+    for i in prange(m):
+        y0 = y1 = y2 = 0.0
+        for k in range(starts[i], starts[i + 1]):
+            j, value = columns[k], values[k]
+            y0 += value * x[j, 0]
+            y1 += value * x[j, 1]
+            y2 += value * x[j, 2]
+        out[i, 0], out[i, 1], out[i, 2] = y0, y1, y2
+    return out

@@ -238,7 +238,7 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
 
     try:
         with np.load(path) as data:
-            arrays = (data[name] for name in ("positions", "velocities", "impulses", "memory"))
+            arrays = (data[name] for name in ("positions", "velocities", "impulses", "memory", "falling"))
             state = State(*arrays, *(int(data[name]) for name in ("step", "caution", "failures")))
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):

@@ -54,12 +54,20 @@ class State:
     """(n, 3) float64 [N s] that contacts exerted in the last step: friction starts from them"""
     memory: Floats
     """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
+    falling: Floats
+    """(n,) share of gravity that accelerated each vertex in the last step, 0 to 1: the rest of it is borne"""
     step: int = 0
     """steps done since time 0"""
     caution: int = 0
     """steps to come that are halved from the start, since one before them went wrong"""
     failures: int = 0
     """steps that went wrong, with none that went well between: caution grows with them"""
+
+    @classmethod
+    def start(cls, positions: Floats, velocities: Floats) -> State:
+        """The state at time 0: nothing has happened yet, and all falls."""
+        n = len(positions)
+        return cls(positions, velocities, np.zeros((n, 3)), np.zeros((0, n, 3)), np.ones(n))
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,7 @@ class Simulation:
         self.dt = 1.0 / (scene.fps * self.steps_per_frame)
         self.clock = StageClock()
         x = self.world.positions
-        self.state = state or State(x.copy(), self.world.velocities.copy(), np.zeros_like(x), np.zeros((0, *x.shape)))
+        self.state = state or State.start(x.copy(), self.world.velocities.copy())
         self.n_contacts = 0
         self.untangled: Untangled | None = None
         surroundings = self._build_parts()
@@ -236,7 +244,7 @@ class Simulation:
             self.system.time = time
             self.integrator.begin(self.system, Start(x, v, state.memory), dt)
         ahead = x + dt * v
-        x_free = ahead + dt**2 * np.array(self.scene.gravity)
+        x_free = ahead + (dt**2 * state.falling)[:, None] * self.system.gravity
         with self.clock("contacts"):
             self.response.begin(
                 StepStart(
@@ -315,7 +323,7 @@ class Simulation:
 
     def _moved(self, state: State, goal: Floats, impulses: Floats, time: float, dt: float) -> State | None:
         """The state at the end of the step: strain limited, out of bodies, then as far as the response lets it go."""
-        x = state.positions
+        x, v = state.positions, state.velocities
         v_end, memory = self.integrator.end()
         v_new = v_end.copy()
         with self.clock("strain"):
@@ -333,7 +341,13 @@ class Simulation:
             if final_velocity is not None and (v_new != v_end).any():
                 v_new = final_velocity(x_new)
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
-        return State(x_new, v_new, impulses, memory + (v_new - v_end), state.step)
+        return State(x_new, v_new, impulses, memory + (v_new - v_end), self._falling(v_new - v, dt), state.step)
+
+    def _falling(self, dv: Floats, dt: float) -> Floats:
+        """The share (n,) of gravity in a change of velocity."""
+        g = self.system.gravity
+        size = dt * float(g @ g)
+        return np.clip(dv @ g / size, 0.0, 1.0) if size > 0.0 else np.zeros(len(dv))
 
     def _push_out(self, x: Floats, goal_inout: Floats, v_inout: Floats, time: float, dt: float) -> None:
         """Put what the solves left too near a body, in it or beyond it before the plane that its path meets first."""

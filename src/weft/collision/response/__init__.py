@@ -52,7 +52,8 @@ class StepStart(NamedTuple):
     ahead: Floats
     """(n, 3) where the cloth would end if its velocity stayed as it was at the start of the step [m]"""
     x_free: Floats
-    """(n, 3) where the cloth would end if nothing but gravity acted [m]"""
+    """(n, 3) where the cloth would end if it went on as it did: with its velocity, and with the part of gravity that
+    accelerated it in the step before [m]"""
     impulses: Floats
     """(n, 3) that constraints exerted in the step before [N s]"""
     contacts: PlaneContacts
