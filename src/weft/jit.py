@@ -148,16 +148,19 @@ event.register("numba:compile", _CompilationLine())
 @overload
 def kernel(function: F) -> F: ...
 @overload
-def kernel(*, parallel: bool = False) -> Callable[[F], F]: ...
-def kernel(function: F | None = None, *, parallel: bool = False) -> F | Callable[[F], F]:
+def kernel(*, parallel: bool = False, inline: bool = False) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, *, parallel: bool = False, inline: bool = False) -> F | Callable[[F], F]:
     """Compile a function over arrays. `@kernel`, or `@kernel(parallel=True)` where it loops with `prange`.
+
+    `@kernel(inline=True)` is for the small ones in the innermost loops: they become part of every kernel that calls
+    them. A call hands over nine numbers for each array, and LLVM does not always see that it is not worth it.
 
     No fastmath: NaN checks and the error bounds of the predicates must survive. A parallel kernel writes only rows
     that its own iteration owns, so that results do not depend on the number of threads.
     """
 
     def compile_lazily(f: F) -> F:
-        dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", parallel=parallel)(f)
+        dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", parallel=parallel, forceinline=inline)(f)
         _kernels.append(dispatcher)
         return cast(F, dispatcher)
 

@@ -15,13 +15,13 @@ from weft.linear.patches import Patches, factorise, invert_modes, measure_arms
 from weft.linear.springs import Springs
 
 
-@kernel
+@kernel(inline=True)
 def is_identity(filters: Floats, i: int) -> bool:
     """Whether vertex i is free in all directions; `filters` are projectors."""
     return bool(filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0)
 
 
-@kernel
+@kernel(inline=True)
 def is_multiple(blocks: Floats, k: int) -> bool:
     """Whether block k is a multiple of the identity."""
     value = blocks[k, 0, 0]
@@ -33,7 +33,7 @@ def is_multiple(blocks: Floats, k: int) -> bool:
     )
 
 
-@kernel
+@kernel(inline=True)
 def _add_column(
     out_inout: Floats, k: int, c: int, x: float, y: float, z: float, y0: float, y1: float, y2: float
 ) -> None:
@@ -100,7 +100,7 @@ def _find_block(column_starts: Ints, column_rows: Ints, row: int, column: int) -
     return -1
 
 
-@kernel
+@kernel(inline=True)
 def _size(blocks: Floats, i: int) -> float:
     return float(blocks[i, 0, 0] + blocks[i, 1, 1] + blocks[i, 2, 2]) / 3.0
 
@@ -114,7 +114,7 @@ def _tie_down(blocks_inout: Floats, k: int, filters: Floats, i: int, size: float
         blocks_inout[k, r, r] += size
 
 
-@kernel
+@kernel(inline=True)
 def _add_run(
     out_inout: Floats,
     place: int,

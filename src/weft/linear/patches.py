@@ -311,7 +311,7 @@ def factorise(
                     )
 
 
-@kernel
+@kernel(inline=True)
 def gather(
     patch: int,
     row_starts: Ints,

@@ -163,14 +163,14 @@ def _copy_rows(
                 inverse_out[row, c, r] = value
 
 
-@kernel
+@kernel(inline=True)
 def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
     y0, y1, y2 = y_inout[row, 0], y_inout[row, 1], y_inout[row, 2]
     for r in range(3):
         y_inout[row, r] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
 
 
-@kernel
+@kernel(inline=True)
 def _multiply_rows(first: int, last: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes) -> None:
     """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
     rows, columns, blocks, factor_columns, factors = (
@@ -192,7 +192,7 @@ def _multiply_rows(first: int, last: int, order: Ints, work: PcgWork, springs: S
             y_out[row, 2] += w * tension[c, 2]
 
 
-@kernel
+@kernel(inline=True)
 def _tighten(
     first: int, last: int, rows: Ints, vertices: Ints, weights: Floats, blocks: Floats, x: Lanes, tension_out: Floats
 ) -> None:
@@ -208,7 +208,7 @@ def _tighten(
             tension_out[c, r] = blocks[c, r, 0] * s0 + blocks[c, r, 1] * s1 + blocks[c, r, 2] * s2
 
 
-@kernel
+@kernel(inline=True)
 def _dot_rows(first: int, last: int, x: Lanes, y: Lanes) -> float:
     s0 = s1 = s2 = 0.0
     for row in range(first, last):
@@ -218,7 +218,7 @@ def _dot_rows(first: int, last: int, x: Lanes, y: Lanes) -> float:
     return s0 + s1 + s2
 
 
-@kernel
+@kernel(inline=True)
 def _advance_rows(first: int, last: int, alpha: float, p: Lanes, q: Lanes, x_inout: Lanes, r_inout: Lanes) -> None:
     for row in range(first, last):
         for c in range(WIDTH):
@@ -226,7 +226,7 @@ def _advance_rows(first: int, last: int, alpha: float, p: Lanes, q: Lanes, x_ino
             r_inout[row, c] -= alpha * q[row, c]
 
 
-@kernel
+@kernel(inline=True)
 def _turn_rows(
     patch: int,
     beta: float,

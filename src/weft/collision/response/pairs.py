@@ -98,7 +98,7 @@ class PairFinder:
         return pairs, beside
 
 
-@kernel
+@kernel(inline=True)
 def _vertices(pairs: Ints, q: int, edges: Ints, seconds: Ints, is_edges: bool) -> tuple[int, int, int, int]:
     """The vertices of both sides of pair q: an edge and an edge, or a vertex and a triangle."""
     a, b = pairs[q, 0], pairs[q, 1]
@@ -107,39 +107,47 @@ def _vertices(pairs: Ints, q: int, edges: Ints, seconds: Ints, is_edges: bool) -
     return a, seconds[b, 0], seconds[b, 1], seconds[b, 2]
 
 
-@kernel
-def _reach_along(x_t0: Floats, x_t1: Floats, i: int, nx: float, ny: float, nz: float) -> tuple[float, float]:
-    """The lowest and the highest place along a direction that a vertex has in the box around its path."""
-    ax, bx = x_t0[i, 0] * nx, x_t1[i, 0] * nx
-    ay, by = x_t0[i, 1] * ny, x_t1[i, 1] * ny
-    az, bz = x_t0[i, 2] * nz, x_t1[i, 2] * nz
-    return min(ax, bx) + min(ay, by) + min(az, bz), max(ax, bx) + max(ay, by) + max(az, bz)
+@kernel(inline=True)
+def _lowest(x_t0: Floats, x_t1: Floats, i: int, nx: float, ny: float, nz: float) -> float:
+    """The lowest place along a direction that a vertex has in the box around its path."""
+    x, y, z = min(x_t0[i, 0] * nx, x_t1[i, 0] * nx), min(x_t0[i, 1] * ny, x_t1[i, 1] * ny), x_t0[i, 2] * nz
+    return float(x + y + min(z, x_t1[i, 2] * nz))
 
 
-@kernel
+@kernel(inline=True)
+def _highest(x_t0: Floats, x_t1: Floats, i: int, nx: float, ny: float, nz: float) -> float:
+    x, y, z = max(x_t0[i, 0] * nx, x_t1[i, 0] * nx), max(x_t0[i, 1] * ny, x_t1[i, 1] * ny), x_t0[i, 2] * nz
+    return float(x + y + max(z, x_t1[i, 2] * nz))
+
+
+@kernel(inline=True)
 def _between(x: Floats, i: int, j: int, k: int, m: int, is_edges: bool) -> Vector:
     """A direction in which the second side is likely to lie before the first, of any length.
 
     From the middle of the triangle to the vertex, or from the middle of an edge to the nearest end of the other.
     """
+    ix, iy, iz = x[i, 0], x[i, 1], x[i, 2]
+    jx, jy, jz = x[j, 0], x[j, 1], x[j, 2]
+    kx, ky, kz = x[k, 0], x[k, 1], x[k, 2]
+    mx, my, mz = x[m, 0], x[m, 1], x[m, 2]
     if not is_edges:
-        return (
-            x[i, 0] - (x[j, 0] + x[k, 0] + x[m, 0]) / 3.0,
-            x[i, 1] - (x[j, 1] + x[k, 1] + x[m, 1]) / 3.0,
-            x[i, 2] - (x[j, 2] + x[k, 2] + x[m, 2]) / 3.0,
-        )
-    best, nx, ny, nz = np.inf, 0.0, 0.0, 0.0
-    for end, a, b, sign in ((i, k, m, 0.5), (j, k, m, 0.5), (k, i, j, -0.5), (m, i, j, -0.5)):
-        dx = sign * (2.0 * x[end, 0] - x[a, 0] - x[b, 0])
-        dy = sign * (2.0 * x[end, 1] - x[a, 1] - x[b, 1])
-        dz = sign * (2.0 * x[end, 2] - x[a, 2] - x[b, 2])
-        size = dx * dx + dy * dy + dz * dz
-        if size < best:
-            best, nx, ny, nz = size, dx, dy, dz
-    return nx, ny, nz
+        return ix - (jx + kx + mx) / 3.0, iy - (jy + ky + my) / 3.0, iz - (jz + kz + mz) / 3.0
+    px, py, pz = 0.5 * (ix + jx), 0.5 * (iy + jy), 0.5 * (iz + jz)
+    qx, qy, qz = 0.5 * (kx + mx), 0.5 * (ky + my), 0.5 * (kz + mz)
+    ax, ay, az, a = ix - qx, iy - qy, iz - qz, (ix - qx) ** 2 + (iy - qy) ** 2 + (iz - qz) ** 2
+    bx, by, bz, b = jx - qx, jy - qy, jz - qz, (jx - qx) ** 2 + (jy - qy) ** 2 + (jz - qz) ** 2
+    if b < a:
+        ax, ay, az, a = bx, by, bz, b
+    cx, cy, cz, c = px - kx, py - ky, pz - kz, (px - kx) ** 2 + (py - ky) ** 2 + (pz - kz) ** 2
+    dx, dy, dz, d = px - mx, py - my, pz - mz, (px - mx) ** 2 + (py - my) ** 2 + (pz - mz) ** 2
+    if d < c:
+        cx, cy, cz, c = dx, dy, dz, d
+    if c < a:
+        return cx, cy, cz
+    return ax, ay, az
 
 
-@kernel
+@kernel(inline=True)
 def _are_apart(
     x_t0: Floats,
     x_t1: Floats,
@@ -155,13 +163,14 @@ def _are_apart(
     space: float,
 ) -> bool:
     """Whether two sides have free space along a direction wherever their vertices go in the boxes of their paths."""
-    i_low, _ = _reach_along(x_t0, x_t1, i, nx, ny, nz)
-    j_low, j_high = _reach_along(x_t0, x_t1, j, nx, ny, nz)
-    _, k_high = _reach_along(x_t0, x_t1, k, nx, ny, nz)
-    _, m_high = _reach_along(x_t0, x_t1, m, nx, ny, nz)
-    low, high = bounds(i_low, j_low if is_edges else j_high, k_high, m_high, is_edges)
-    around = 2.0 * margin * (abs(nx) + abs(ny) + abs(nz))
-    return bool(low - high - around > space * math.sqrt(nx * nx + ny * ny + nz * nz))
+    low, high = _lowest(x_t0, x_t1, i, nx, ny, nz), _highest(x_t0, x_t1, m, nx, ny, nz)
+    if is_edges:
+        low = min(low, _lowest(x_t0, x_t1, j, nx, ny, nz))
+    else:
+        high = max(high, _highest(x_t0, x_t1, j, nx, ny, nz))
+    high = max(high, _highest(x_t0, x_t1, k, nx, ny, nz))
+    left = low - high - 2.0 * margin * (abs(nx) + abs(ny) + abs(nz))
+    return bool(left > 0.0 and left * left > space * space * (nx * nx + ny * ny + nz * nz))
 
 
 @kernel(parallel=True)
@@ -215,7 +224,7 @@ def measured(x_t0: Floats, x_t1: Floats, rows: Ints, edges: bool, reach: float, 
     return pairs
 
 
-@kernel
+@kernel(inline=True)
 def free_space(x: Floats, i: int, j: int, k: int, m: int, edges: bool, nx: float, ny: float, nz: float) -> float:
     """How far the sides are apart along the normal; negative where they overlap."""
     low, high = bounds(
@@ -261,12 +270,12 @@ def update_closest(
         bears_out[q] = distance > 0.0 and (inside or distance < pressed)
 
 
-@kernel
+@kernel(inline=True)
 def along(x: Floats, i: int, nx: float, ny: float, nz: float) -> float:
     return float(x[i, 0] * nx + x[i, 1] * ny + x[i, 2] * nz)
 
 
-@kernel
+@kernel(inline=True)
 def bounds(a: float, b: float, c: float, d: float, edges: bool) -> tuple[float, float]:
     """The lowest of the first side and the highest of the second, from the four places along the normal."""
     if edges:
