@@ -32,7 +32,7 @@ JIS_STAND, JIS_RADIUS = 0.0635, 0.127  # [m]
 
 
 class Range(NamedTuple):
-    """Drape coefficients [%] by Cusick's test, 30 cm on 18 cm."""
+    """Drape coefficients [%], by Cusick's test, 30 cm on 18 cm, unless it says otherwise."""
 
     low: float
     high: float
@@ -42,21 +42,31 @@ class Range(NamedTuple):
 
 # "Analysis of a fabric drape profile", Fibres and Textiles 1/2018, 37 woven cloths, as summarised in public.
 _PLAIN = Range(48.0, 80.0, "plain weaves, Fibres and Textiles 1/2018")
+_HEAVY = Range(76.6, 89.0, "plain, panama and rib weaves of 221 to 242 g/m2, Fibres and Textiles 1/2018")
+_TWILL = Range(58.0, 85.0, "twills, Fibres and Textiles 1/2018")
+_SILK = Range(20.0, 40.0, "light woven silk, in a public calibration that goes by Matsudaira and Yang 2003")
 _JERSEY = Range(18.0, 31.0, "single jersey of 97 to 209 g/m2, discs of 25 cm, in a public summary that names no study")
 _LEATHER = Range(47.0, 70.0, "sheep garment leather, Materials 14, 4553 (2021)")
 WOVEN = Range(28.0, 89.0, "all woven cloths, Fibres and Textiles 1/2018 and Matsudaira 2015")
 NODES = (2, 8)  # of the same cloths; the first study saw 5 to 8
+BETWEEN_TESTS = 10.0  # points by which tests of one cloth differ, see above
 
 _OF_CLASS = {
     "cotton": _PLAIN,
-    "cotton_poplin": _PLAIN,
     "muslin": _PLAIN,
     "linen": _PLAIN,
+    "canvas": _HEAVY,
+    "denim": _TWILL,
+    "silk": _SILK,
+    "chiffon": _SILK,
     "jersey": _JERSEY,
     "leather": _LEATHER,
+} | {
+    own.fabric: Range(own.coefficient - BETWEEN_TESTS, own.coefficient + BETWEEN_TESTS, "this cloth, Matsudaira 2015")
+    for own in MATSUDAIRA
 }
 
 
 def drape_range(name: str) -> Range:
-    """The measured drape coefficients nearest to the class of a preset; of all woven cloths where none is."""
+    """The measured drape coefficients nearest to a preset: of its cloth, of its class, of all woven cloths."""
     return _OF_CLASS.get(name, WOVEN)
