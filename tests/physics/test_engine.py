@@ -122,6 +122,11 @@ def test_a_draped_cloth_comes_to_rest():
     assert 0.5 * masses @ (v**2).sum(axis=1) / masses.sum() < 1e-4
 
 
+def test_a_sheet_lies_still_on_the_floor():
+    simulation = run({"cloth": [sheet(9, 0.02)], "collider": [FLOOR]}, 2.0)
+    assert np.abs(simulation.state.velocities).max() < 1e-4
+
+
 def test_cloth_that_holds_itself_up_is_not_drawn_to_the_floor():
     """It hangs at rest a millimetre above where it would touch, less than it would fall in a step."""
     cloth = [sheet(7, 0.5, pins=[{"where": "corners"}])]

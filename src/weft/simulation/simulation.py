@@ -13,7 +13,7 @@ from weft.arrays import Floats
 from weft.bodies.contacts import find_contacts
 from weft.bodies.shapes import Plane
 from weft.collision.broad import join_meshes
-from weft.collision.response import StepStart, Surroundings
+from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
 from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.edges import edge_lengths, overstretched
@@ -55,7 +55,7 @@ class State:
     memory: Floats
     """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
     falling: Floats
-    """(n,) share of gravity that accelerated each vertex in the last step, 0 to 1: the rest of it is borne"""
+    """(n,) share of gravity, 0 to 1, that each vertex is expected to follow: the cloth itself bears the rest"""
     step: int = 0
     """steps done since time 0"""
     caution: int = 0
@@ -341,13 +341,23 @@ class Simulation:
             if final_velocity is not None and (v_new != v_end).any():
                 v_new = final_velocity(x_new)
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
-        return State(x_new, v_new, impulses, memory + (v_new - v_end), self._falling(v_new - v, dt), state.step)
+        falling = self._falling(state.falling, v_new - v, dt)
+        return State(x_new, v_new, impulses, memory + (v_new - v_end), falling, state.step)
 
-    def _falling(self, dv: Floats, dt: float) -> Floats:
-        """The share (n,) of gravity in a change of velocity."""
+    def _falling(self, before: Floats, dv: Floats, dt: float) -> Floats:
+        """The share (n,) of gravity that vertices are expected to follow in the next step.
+
+        What lies on something would fall without it. What hangs free goes on as it did. What was to touch something and
+        does not yet was perhaps held up by the cloth: less and less is expected of it, until it is let go.
+        """
         g = self.system.gravity
         size = dt * float(g @ g)
-        return np.clip(dv @ g / size, 0.0, 1.0) if size > 0.0 else np.zeros(len(dv))
+        if not self.response.uses_springs or size == 0.0:
+            return before
+        touches = self.response.touches
+        falling: Floats = np.where(touches == MAY_TOUCH, 0.5 * before, np.clip(dv @ g / size, 0.0, 1.0))
+        falling[touches == TOUCHES] = 1.0
+        return falling
 
     def _push_out(self, x: Floats, goal_inout: Floats, v_inout: Floats, time: float, dt: float) -> None:
         """Put what the solves left too near a body, in it or beyond it before the plane that its path meets first."""

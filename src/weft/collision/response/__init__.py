@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # it holds kernels, and naming the members of a family must n
     from weft.linear.constraints import Constraints
 
 
+MAY_TOUCH, TOUCHES = 1, 2  # what a contact is to its vertices: expected in this step, or there when it starts
+
+
 class Surroundings(NamedTuple):
     """What never changes: the cloths and the bodies, as meshes."""
 
@@ -52,8 +55,7 @@ class StepStart(NamedTuple):
     ahead: Floats
     """(n, 3) where the cloth would end if its velocity stayed as it was at the start of the step [m]"""
     x_free: Floats
-    """(n, 3) where the cloth would end if it went on as it did: with its velocity, and with the part of gravity that
-    accelerated it in the step before [m]"""
+    """(n, 3) where the cloth is expected to end: by its velocity and the part of gravity that it does not bear [m]"""
     impulses: Floats
     """(n, 3) that constraints exerted in the step before [N s]"""
     contacts: PlaneContacts
@@ -78,7 +80,8 @@ class Response(Protocol):
 
     Parameters: ClassVar[type[Parameters]]
     uses_springs: ClassVar[bool]
-    """True where its constraints couple vertices: the integrator must solve for all of them at once"""
+    """True where its constraints couple vertices: the integrator must solve for all of them at once. Its `touches` (n,)
+    then says of each vertex whether it is in a contact (`TOUCHES`), expected in one (`MAY_TOUCH`), or neither (0)"""
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
     pushed out of them before it"""

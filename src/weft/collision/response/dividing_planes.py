@@ -7,10 +7,9 @@ distance h push each other apart by the impulse
 
 u being how far they part in this step (negative: approach), m the mass of a vertex. T is 1 where they start apart and
 grows to 1 + `softness` where g is 0.9 h or less: what was pressed together comes apart over a few steps and does not
-bounce. e is how far they are expected to part by inertia and by the part of gravity that nothing bore in the step
-before: a pair that does so is not held back, nor pushed, but elastic forces shall not press it together. (With all of
-gravity, cloth that holds itself up a little above a table was drawn down to it, by a spring that knew it would fall.)
-Friction
+bounce. e is how far they are expected to part by inertia and by the part of gravity that the cloth does not bear: a
+pair that does so is not held back, nor pushed, but elastic forces shall not press it together. (With all of gravity,
+cloth that holds itself up a little above a table was drawn down to it.) Friction
 is a drag against slip (see `contact_filter`) under the load k (h - g). Of all pairs that are near, those bear whose
 closest points lie inside the triangle, or inside both edges; the others repeat these, and bear only where pressed hard.
 
@@ -41,8 +40,8 @@ import math
 
 import numpy as np
 
-from weft.arrays import Bools, Floats, Ints
-from weft.collision.response import StepStart, Surroundings
+from weft.arrays import Bools, Bytes, Floats, Ints
+from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
 from weft.collision.response.pairs import NO_DRIFT, PairFinder, Pairs, along, bounds, free_space
 from weft.geometry.contacts import PlaneContacts
 from weft.jit import kernel, prange
@@ -97,6 +96,7 @@ class DividingPlanes:
         self._drift = (start.x_free - start.x).mean(axis=0)
         if np.abs(self._drift).max() < self._margin:
             self._drift = NO_DRIFT
+        self.touches = np.zeros(n, np.uint8)
         self._pairs, beside = self._finder.find(self._x, self._expected, 2.0 * self._margin, self._drift)
         self._held = build_constraints(n)
         self._held.filters[start.pinned] = 0.0
@@ -136,6 +136,7 @@ class DividingPlanes:
                 weights,
                 blocks,
                 self._held.impulses,
+                self.touches,
             )
         return build_springs(vertices[:count], weights[:count], blocks[:count], n)
 
@@ -154,6 +155,7 @@ class DividingPlanes:
             (start.dt, p.stiffness / USUAL_STEP**2, p.softness, p.creep),
             self._held.drag,
             self._held.impulses,
+            self.touches,
         )
 
     def constraints(self) -> Constraints:
@@ -246,6 +248,7 @@ def push_off(
     law: tuple[float, float, float, float],
     drag_inout: Floats,
     impulses_inout: Floats,
+    touches_inout: Bytes,
 ) -> int:
     """Add drag and impulse of every vertex that is, or will be, too near the plane that it meets; return how many.
 
@@ -269,6 +272,7 @@ def push_off(
         h = clearance[i]
         if depth <= expected:
             continue
+        touches_inout[i] = max(touches_inout[i], TOUCHES if depth > 0.0 else MAY_TOUCH)
         pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
         k = stiffness * masses[i] * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
         speed = 0.0
@@ -307,6 +311,7 @@ def push_apart(
     weights_out: Floats,
     blocks_out: Floats,
     impulses_inout: Floats,
+    touches_inout: Bytes,
 ) -> int:
     """Write a spring for every pair that bears and is, or will be, too near, from place `count` on; return the next.
 
@@ -354,6 +359,7 @@ def push_apart(
         for place in range(4):
             i, w = rows[q, place], weights[q, place]
             if i < n:
+                touches_inout[i] = max(touches_inout[i], TOUCHES if depth > 0.0 else MAY_TOUCH)
                 vertices_out[count, place] = i
                 weights_out[count, place] = w
                 for c in range(3):
