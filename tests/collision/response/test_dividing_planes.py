@@ -132,7 +132,8 @@ def pushed(depth, speed, dt=1 / 120):
     law = (dt, 500.0 * 120.0**2, 5.0, 5e-4)
     motion = (x, ahead, ahead, v)
     masses, clearance = np.array([1e-3]), np.array([0.01])
-    push_off(one, up, np.array([-depth]), none, np.zeros(1), motion, clearance, masses, law, drag, impulse)
+    touches = np.zeros(1, np.uint8)
+    push_off(one, up, np.array([-depth]), none, np.zeros(1), motion, clearance, masses, law, drag, impulse, touches)
     return impulse[0], drag[0]
 
 
