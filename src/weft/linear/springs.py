@@ -53,8 +53,8 @@ def spring_impulses(springs: Springs, x: Floats) -> Floats:
 
 
 @kernel
-def add_spring_impulses(vertices: Ints, weights: Floats, blocks: Floats, x: Floats, out: Floats) -> None:
-    """Add the product of all springs with the vector `x` to `out` (n, 3)."""
+def add_spring_impulses(vertices: Ints, weights: Floats, blocks: Floats, x: Floats, out_inout: Floats) -> None:
+    """Add the product of all springs with the vector `x` to `out_inout` (n, 3)."""
     gap = np.empty(3)
     for k in range(len(vertices)):
         for c in range(3):
@@ -64,4 +64,4 @@ def add_spring_impulses(vertices: Ints, weights: Floats, blocks: Floats, x: Floa
         for c in range(3):
             tension = blocks[k, c, 0] * gap[0] + blocks[k, c, 1] * gap[1] + blocks[k, c, 2] * gap[2]
             for place in range(4):
-                out[vertices[k, place], c] += weights[k, place] * tension
+                out_inout[vertices[k, place], c] += weights[k, place] * tension

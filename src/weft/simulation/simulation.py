@@ -340,8 +340,8 @@ class Simulation:
             final_velocity = getattr(self.integrator, "final_velocity", None)
             if final_velocity is not None and (v_new != v_end).any():
                 v_new = final_velocity(x_new)
-        # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
         falling = self._falling(state.falling, v_new - v, dt)
+        # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
         return State(x_new, v_new, impulses, memory + (v_new - v_end), falling, state.step)
 
     def _falling(self, before: Floats, dv: Floats, dt: float) -> Floats:

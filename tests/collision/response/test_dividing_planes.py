@@ -89,6 +89,15 @@ def test_boxes_of_the_broad_phase_hold_what_is_let_through(rng, drift):
                 assert (goal[i] - moved <= upper[i]).all()
 
 
+def test_what_all_vertices_do_alike_does_not_leave_their_boxes():
+    """All were to fall, and none does: relative to each other they are where they were expected."""
+    x, drift = np.zeros((4, 3)), np.array([0.0, 0.0, -0.1])
+    stays, one_stays = x.copy(), x + drift
+    one_stays[0] = x[0]
+    assert not leaves_boxes(x, x + drift, stays, drift, 0.02, 4)
+    assert leaves_boxes(x, x + drift, one_stays, drift, 0.02, 4)
+
+
 def test_a_body_that_moves_into_cloth_asks_for_a_shorter_step(rng):
     cloth = soup(rng, 1, 0.1)
     body = Mesh(cloth.positions - np.array([0.0, 0.0, 0.5]), cloth.triangles)
