@@ -29,6 +29,10 @@ def _load(builder: Any, pointer: Any, vector: Any) -> Any:
     return loaded
 
 
+def _zeros(vector: Any) -> Any:
+    return ir.Constant(vector, [0.0] * WIDTH)
+
+
 def _spread(builder: Any, vector: Any, scalar: Any) -> Any:
     """A register with `scalar` in every lane."""
     undefined = ir.Constant(vector, ir.Undefined)
@@ -36,13 +40,24 @@ def _spread(builder: Any, vector: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT, WIDTH), [0] * WIDTH))
 
 
-def _add_product(builder: Any, vector: Any, block: Any, x: Any, total: Any) -> Any:
-    """total + block x, for pointers to the first numbers of both."""
-    for column in range(3):
+def _add_products(builder: Any, vector: Any, block: Any, x: Any, totals: list[Any]) -> list[Any]:
+    """Each of three totals plus a column of the block times its part of x, for pointers to the first numbers of both.
+
+    A sum for each column: one sum for all would wait for itself, and take twice as long.
+    """
+    sums = []
+    for column, total in enumerate(totals):
         spread = _spread(builder, vector, builder.load(builder.gep(x, [ir.Constant(_LONG, column)])))
         values = _load(builder, builder.gep(block, [ir.Constant(_LONG, WIDTH * column)]), vector)
-        total = builder.fadd(builder.fmul(values, spread, flags=("contract",)), total, flags=("contract",))
-    return total
+        sums.append(builder.fadd(builder.fmul(values, spread, flags=("contract",)), total, flags=("contract",)))
+    return sums
+
+
+def _sum(builder: Any, totals: list[Any]) -> Any:
+    result = totals[0]
+    for total in totals[1:]:
+        result = builder.fadd(result, total)
+    return result
 
 
 def _store(builder: Any, value: Any, array: Any, row: Any, vector: Any) -> None:
@@ -50,25 +65,28 @@ def _store(builder: Any, value: Any, array: Any, row: Any, vector: Any) -> None:
     builder.store(value, builder.bitcast(place, vector.as_pointer())).align = 4
 
 
-def _fold(builder: Any, first: Any, last: Any, start: Any, add: Callable[[Any, Any], Any]) -> Any:
-    """The loop total = add(k, total) for k from `first` to `last`, from `start` on; its last total."""
+def _fold(
+    builder: Any, first: Any, last: Any, starts: list[Any], add: Callable[[Any, list[Any]], list[Any]]
+) -> list[Any]:
+    """The loop totals = add(k, totals) for k from `first` to `last`, from `starts` on; the last totals."""
     before = builder.block
     loop, done = (builder.function.append_basic_block(name) for name in ("loop", "done"))
     builder.cbranch(builder.icmp_signed("<", first, last), loop, done)
     builder.position_at_end(loop)
-    k, total = builder.phi(_LONG), builder.phi(start.type)
+    k, totals = builder.phi(_LONG), [builder.phi(start.type) for start in starts]
     k.add_incoming(first, before)
-    total.add_incoming(start, before)
-    summed = add(k, total)
+    sums = add(k, totals)
     following = builder.add(k, ir.Constant(_LONG, 1))
     k.add_incoming(following, loop)
-    total.add_incoming(summed, loop)
     builder.cbranch(builder.icmp_signed("<", following, last), loop, done)
     builder.position_at_end(done)
-    result = builder.phi(start.type)
-    result.add_incoming(start, before)
-    result.add_incoming(summed, loop)
-    return result
+    results = [builder.phi(start.type) for start in starts]
+    for total, result, start, summed in zip(totals, results, starts, sums, strict=True):
+        total.add_incoming(start, before)
+        total.add_incoming(summed, loop)
+        result.add_incoming(start, before)
+        result.add_incoming(summed, loop)
+    return results
 
 
 def _row_of(builder: Any, columns: Any, k: Any, x: Any) -> Any:
@@ -88,18 +106,19 @@ def _row_product(is_block: bool) -> Any:
                 _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 6)
             )
 
-            def add(k: Any, total: Any) -> Any:
+            def add(k: Any, totals: list[Any]) -> list[Any]:
                 x_row = _row_of(builder, column_data, k, x_data)
                 if is_block:
                     block = builder.gep(value_data, [builder.mul(k, ir.Constant(_LONG, 3 * WIDTH))])
-                    return _add_product(builder, vector, block, x_row, total)
+                    return _add_products(builder, vector, block, x_row, totals)
                 spread = _spread(builder, vector, builder.load(builder.gep(value_data, [k])))
                 product = builder.fmul(_load(builder, x_row, vector), spread, flags=("contract",))
-                return builder.fadd(product, total, flags=("contract",))
+                return [builder.fadd(product, totals[0], flags=("contract",))]
 
             place = builder.gep(y_data, [builder.mul(args[5], ir.Constant(_LONG, WIDTH))])
-            start = ir.Constant(vector, [0.0] * WIDTH) if is_block else _load(builder, place, vector)
-            _store(builder, _fold(builder, args[2], args[3], start, add), y_data, args[5], vector)
+            starts = [_zeros(vector)] * 3 if is_block else [_load(builder, place, vector)]
+            total = _sum(builder, _fold(builder, args[2], args[3], starts, add))
+            _store(builder, total, y_data, args[5], vector)
             return context.get_dummy_value()
 
         return types.void(values, columns, types.int64, types.int64, x, types.int64, y), codegen
@@ -114,7 +133,7 @@ def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) ->
         block_data, x_data, y_data = (_data(context, builder, signature.args[k], args[k]) for k in (0, 1, 3))
         x_row = builder.gep(x_data, [builder.mul(args[2], ir.Constant(_LONG, WIDTH))])
         block = builder.gep(block_data, [builder.mul(args[2], ir.Constant(_LONG, 3 * WIDTH))])
-        total = _add_product(builder, vector, block, x_row, ir.Constant(vector, [0.0] * WIDTH))
+        total = _sum(builder, _add_products(builder, vector, block, x_row, [_zeros(vector)] * 3))
         _store(builder, total, y_data, args[2], vector)
         return context.get_dummy_value()
 

@@ -84,7 +84,7 @@ def test_boxes_of_the_broad_phase_hold_what_is_let_through(rng, drift):
             i = rng.integers(len(x))
             goal = expected.copy()
             goal[i] += rng.normal(size=3) * 0.02
-            if not leaves_boxes(x, expected, goal, np.array(drift), margin, len(x)):
+            if not leaves_boxes(x, expected, goal, np.array(drift), margin, len(x), np.zeros(len(x), np.uint8)):
                 assert (lower[i] <= goal[i] - moved).all()
                 assert (goal[i] - moved <= upper[i]).all()
 
@@ -94,8 +94,8 @@ def test_what_all_vertices_do_alike_does_not_leave_their_boxes():
     x, drift = np.zeros((4, 3)), np.array([0.0, 0.0, -0.1])
     stays, one_stays = x.copy(), x + drift
     one_stays[0] = x[0]
-    assert not leaves_boxes(x, x + drift, stays, drift, 0.02, 4)
-    assert leaves_boxes(x, x + drift, one_stays, drift, 0.02, 4)
+    assert not leaves_boxes(x, x + drift, stays, drift, 0.02, 4, np.zeros(4, np.uint8))
+    assert leaves_boxes(x, x + drift, one_stays, drift, 0.02, 4, np.zeros(4, np.uint8))
 
 
 def test_a_body_that_moves_into_cloth_asks_for_a_shorter_step(rng):

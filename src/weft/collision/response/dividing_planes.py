@@ -37,6 +37,7 @@ orders above the rounding of a double, and above that of float32, in which frame
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -191,11 +192,15 @@ class DividingPlanes:
         return c.gaps + self._clearance[c.vertices] + along
 
     def _is_clear(self, goal: Floats) -> bool:
-        """Whether all can go all the way: then the pairs that were looked for at the start are all there are."""
+        """Whether all can go all the way: pairs of a vertex that ends elsewhere than expected are looked at anew."""
         self.held_back = 0
-        if leaves_boxes(self._x, self._expected, goal, self._drift, self._margin, len(self._start.x)):
+        marks = np.zeros(len(goal), np.uint8)
+        if leaves_boxes(self._x, self._expected, goal, self._drift, self._margin, len(self._start.x), marks):
             return False
-        return not any(flags.any() for flags in self._unsafe(self._x, goal, self._pairs))
+        pairs = list(self._pairs)
+        if marks.any():
+            pairs += self._finder.find_marked(self._x, goal, marks, may_stop=False)
+        return not any(flags.any() for flags in self._unsafe(self._x, goal, pairs))
 
     def _move(self, goal: Floats, squeezed: Ints) -> Floats | None:
         """As far towards `goal` as is safe, in rounds; None where the cloth cannot make way for a body."""
@@ -204,7 +209,7 @@ class DividingPlanes:
             pairs, _ = self._finder.find(x, goal, 2.0 * CLOSEST)
             share = np.ones(len(goal))
             share[squeezed] = 0.0
-            if not self._limit(x, goal, pairs, share):
+            if not self._limit(x, goal, list(pairs), share):
                 return None
             x = np.where(share[:, None] == 1.0, goal, x + share[:, None] * (goal - x))
             self.held_back = int((share[:n] < DONE).sum())
@@ -212,26 +217,39 @@ class DividingPlanes:
                 break
         return x
 
-    def _unsafe(self, x: Floats, goal: Floats, pairs: tuple[Pairs, Pairs]) -> list[Bools]:
+    def _unsafe(self, x: Floats, goal: Floats, pairs: Sequence[Pairs]) -> list[Bools]:
         flags = [np.empty(len(part.rows), np.bool_) for part in pairs]
         for part, out in zip(pairs, flags, strict=True):
             mark_unsafe(x, goal, part.rows, part.edges, part.normals, part.gaps, out)
         return flags
 
-    def _limit(self, x: Floats, goal: Floats, pairs: tuple[Pairs, Pairs], share_inout: Floats) -> bool:
-        """Lower shares until all pairs agree; False where the cloth cannot make way for a body."""
-        unsafe = self._unsafe(x, goal, pairs)
+    def _limit(self, x: Floats, goal: Floats, pairs: list[Pairs], share_inout: Floats) -> bool:
+        """Lower shares until all pairs agree; False where the cloth cannot make way for a body.
+
+        A vertex that is held back meets others than `pairs`, which go all the way: they are looked for as well.
+        """
+        unsafe, settled = self._unsafe(x, goal, pairs), [np.zeros(len(part.rows), np.bool_) for part in pairs]
         n = len(self._start.x)
-        is_new, blocked = any(flags.any() for flags in unsafe) or bool((share_inout < 1.0).any()), 0
-        settled = [np.zeros(len(part.rows), np.bool_) for part in pairs]
+        marks, blocked = np.zeros(len(goal), np.uint8), 0
+        is_new = any(flags.any() for flags in unsafe) or bool((share_inout < 1.0).any())
         while is_new:
-            is_new = False
-            for part, flags, done in zip(pairs, unsafe, settled, strict=True):
-                changed, stuck = hold_back(
-                    x, goal, part.rows, part.edges, part.normals, part.gaps, n, flags, done, share_inout
-                )
-                is_new |= changed
-                blocked += stuck
+            while is_new:
+                is_new = False
+                for part, flags, done in zip(pairs, unsafe, settled, strict=True):
+                    changed, stuck = hold_back(
+                        x, goal, part.rows, part.edges, part.normals, part.gaps, n, flags, done, share_inout
+                    )
+                    is_new |= changed
+                    blocked += stuck
+            held = share_inout < 1.0
+            is_new = bool((held & (marks == 0)).any())
+            if is_new:
+                marks[marks == 1] = 2
+                marks[held & (marks == 0)] = 1
+                more = self._finder.find_marked(x, goal, marks, may_stop=True)
+                pairs += more
+                unsafe += self._unsafe(x, goal, more)
+                settled += [np.zeros(len(part.rows), np.bool_) for part in more]
         return blocked == 0
 
 
@@ -463,21 +481,27 @@ def hold_back(
 
 
 @kernel
-def leaves_boxes(x: Floats, expected: Floats, goal: Floats, drift: Floats, margin: float, n: int) -> bool:
+def leaves_boxes(
+    x: Floats, expected: Floats, goal: Floats, drift: Floats, margin: float, n: int, marks_out: Bytes
+) -> bool:
     """Whether one of the first `n` vertices ends outside a box in which its pairs were looked for.
 
-    Those of the cloth with itself were looked for in a frame that moves by `drift`. What all vertices do beyond that,
-    on average, is of no concern to them: it is as if the frame had done it, too.
+    Those that end in it, but further than `margin` from where they were `expected`, get the mark 1. Pairs of the cloth
+    with itself were looked for in a frame that moves by `drift`. What all vertices do beyond that, on average, is of no
+    concern to them: it is as if the frame had done it, too.
     """
     off = np.zeros(3)
     for i in range(n):
         for c in range(3):
             off[c] += (goal[i, c] - expected[i, c]) / n
     for i in range(n):
+        marks_out[i] = 0
         for c in range(3):
             start, end, place = x[i, c], expected[i, c], goal[i, c]
             if place < min(start, end) - margin or place > max(start, end) + margin:
                 return True
+            if abs(place - end) > margin or abs(place - off[c] - end) > margin:
+                marks_out[i] = 1
             end, place = end - drift[c], place - drift[c] - off[c]
             if place < min(start, end) - margin or place > max(start, end) + margin:
                 return True

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Bools, Floats, Ints
+from weft.arrays import Bools, Bytes, Floats, Ints
 from weft.collision.narrow.proximity import (
     EDGE_EDGE,
     NODE_TRIANGLE,
@@ -24,6 +24,7 @@ from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
 
 NO_DRIFT = np.zeros(3)
+NO_MARKS = np.zeros(0, np.uint8)
 KEPT = 0.1  # of the contact distance: pairs that can come nearer than this are looked at
 CHUNKS = 32
 
@@ -42,6 +43,18 @@ class Pairs(NamedTuple):
     """(k, 4) signed weights of the closest points"""
     bears: Bools
     """(k,) it pushes if it is too near: its closest points lie inside both features, or it is pressed hard"""
+
+
+class CandidateRows(NamedTuple):
+    """What a broad phase found: pairs of a vertex or an edge with what `seconds` says are triangles or edges."""
+
+    pairs: Ints
+    """(k, 2)"""
+    edges: Ints
+    """(e, 2) of the cloth"""
+    seconds: Ints
+    """(m, 3) or (m, 2)"""
+    is_edges: bool
 
 
 class PairFinder:
@@ -65,37 +78,52 @@ class PairFinder:
     ) -> tuple[tuple[Pairs, Pairs], int]:
         """Vertex-triangle and edge-edge pairs; the first of the former, so many, are a cloth vertex on a body.
 
-        They are all that can cross if no vertex leaves the box around its path that is larger by half of `margin` [m]
-        on all sides. The cloth's own are looked for in a frame that moves by `drift` (3,) [m] in the step.
+        They are all that can cross if every vertex goes straight to a place that is no further than half of `margin`
+        [m] from its end, along each axis. The cloth's own are looked for in a frame that moves by `drift` (3,) [m] in
+        the step. If vertices do something else, yet stay in the box around their path that is larger by half of
+        `margin` on all sides, what else can cross is among the `Candidates`: see `find_marked`.
         """
         n = self._n
-        x_own = x_t1[:n] - drift
-        self._cloth_phase.refit(x_t0[:n], x_own, margin)
+        self._cloth_phase.refit(x_t0[:n], x_t1[:n] - drift, margin)
         own = self._cloth_phase.candidates()
-        boxes = (x_t0, x_own, 0.5 * margin, KEPT * self.reach)
-        vertex_triangle = [near_rows(own.vertex_triangle, self._edges, self._triangles, False, *boxes)]
-        edge_edge = [near_rows(own.edge_edge, self._edges, self._edges, True, *boxes)]
-        beside = 0
+        self._candidates = [
+            CandidateRows(own.vertex_triangle, self._edges, self._triangles, False),
+            CandidateRows(own.edge_edge, self._edges, self._edges, True),
+        ]
         if self._body_phase is not None:
             if drift.any():
                 self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
             self._body_phase.refit(x_t0[n:], x_t1[n:], margin)
             cross = self._cloth_phase.candidates_with(self._body_phase)
-            boxes = (x_t0, x_t1, 0.5 * margin, KEPT * self.reach)
-            on_body = near_rows(cross.vertex_triangle, self._edges, self._body_triangles, False, *boxes)
-            beside = len(on_body)
             through = cross.triangle_vertex[:, ::-1] + np.array([n, 0], np.int32)
-            vertex_triangle = [
-                on_body,
-                *vertex_triangle,
-                near_rows(through, self._edges, self._triangles, False, *boxes),
+            self._candidates = [
+                CandidateRows(cross.vertex_triangle, self._edges, self._body_triangles, False),
+                *self._candidates,
+                CandidateRows(through, self._edges, self._triangles, False),
+                CandidateRows(cross.edge_edge, self._edges, self._body_edges, True),
             ]
-            edge_edge.append(near_rows(cross.edge_edge, self._edges, self._body_edges, True, *boxes))
-        pairs = (
-            measured(x_t0, x_t1, np.concatenate(vertex_triangle), False, self.reach, self.pressed),
-            measured(x_t0, x_t1, np.concatenate(edge_edge), True, self.reach, self.pressed),
+        spaces = self.reach, KEPT * self.reach
+        rows = [near_rows(*part, x_t0, x_t1, 0.5 * margin, spaces, NO_MARKS, False) for part in self._candidates]
+        return self._measured(x_t0, x_t1, rows), 0 if self._body_phase is None else len(rows[0])
+
+    def find_marked(self, x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool) -> tuple[Pairs, Pairs]:
+        """The candidates of the last `find` that have a vertex with the mark 1, and none with the mark 2, and can cross.
+
+        Every vertex goes straight to `x_t1`. Where it `may_stop` on its way there, boxes around paths must be apart.
+        """
+        spaces = KEPT * self.reach, KEPT * self.reach
+        rows = [near_rows(*part, x_t0, x_t1, 0.0, spaces, marks, may_stop) for part in self._candidates]
+        return self._measured(x_t0, x_t1, rows)
+
+    def _measured(self, x_t0: Floats, x_t1: Floats, rows: list[Ints]) -> tuple[Pairs, Pairs]:
+        by_kind = [
+            np.concatenate([part for part, of in zip(rows, self._candidates, strict=True) if of.is_edges is is_edges])
+            for is_edges in (False, True)
+        ]
+        return (
+            measured(x_t0, x_t1, by_kind[0], False, self.reach, self.pressed),
+            measured(x_t0, x_t1, by_kind[1], True, self.reach, self.pressed),
         )
-        return pairs, beside
 
 
 @kernel(inline=True)
@@ -160,17 +188,46 @@ def _are_apart(
     ny: float,
     nz: float,
     margin: float,
+    spaces: tuple[float, float],
+) -> bool:
+    """Whether two sides have free space along a direction at both ends of their paths, and so all the way."""
+    size = math.sqrt(nx * nx + ny * ny + nz * nz)
+    if not free_space(x_t0, i, j, k, m, is_edges, nx, ny, nz) > spaces[0] * size:
+        return False
+    left = free_space(x_t1, i, j, k, m, is_edges, nx, ny, nz) - 2.0 * margin * (abs(nx) + abs(ny) + abs(nz))
+    return bool(left > spaces[1] * size)
+
+
+@kernel(inline=True)
+def _stay_apart(
+    x_t0: Floats,
+    x_t1: Floats,
+    i: int,
+    j: int,
+    k: int,
+    m: int,
+    is_edges: bool,
+    nx: float,
+    ny: float,
+    nz: float,
     space: float,
 ) -> bool:
-    """Whether two sides have free space along a direction wherever their vertices go in the boxes of their paths."""
+    """Whether two sides have free space along a direction wherever their vertices are in the boxes of their paths."""
     low, high = _lowest(x_t0, x_t1, i, nx, ny, nz), _highest(x_t0, x_t1, m, nx, ny, nz)
     if is_edges:
         low = min(low, _lowest(x_t0, x_t1, j, nx, ny, nz))
     else:
         high = max(high, _highest(x_t0, x_t1, j, nx, ny, nz))
     high = max(high, _highest(x_t0, x_t1, k, nx, ny, nz))
-    left = low - high - 2.0 * margin * (abs(nx) + abs(ny) + abs(nz))
-    return bool(left > 0.0 and left * left > space * space * (nx * nx + ny * ny + nz * nz))
+    return bool(low - high > space * math.sqrt(nx * nx + ny * ny + nz * nz))
+
+
+@kernel(inline=True)
+def _is_asked_for(marks: Bytes, i: int, j: int, k: int, m: int) -> bool:
+    """Whether one of the vertices has the mark 1, and none the mark 2; without marks all are."""
+    if len(marks) == 0:
+        return True
+    return bool(max(max(marks[i], marks[j]), max(marks[k], marks[m])) == 1)
 
 
 @kernel(parallel=True)
@@ -182,12 +239,15 @@ def near_rows(
     x_t0: Floats,
     x_t1: Floats,
     margin: float,
-    space: float,
+    spaces: tuple[float, float],
+    marks: Bytes,
+    may_stop: bool,
 ) -> Ints:
-    """The vertices (k, 4) of each pair that may come nearer than `space` [m].
+    """The vertices (k, 4) of each pair that may come nearer than `spaces` [m], at the start and on the way.
 
-    Neighbours in the mesh are the most of all pairs whose boxes touch. They drop out: along the line between their
-    middles the boxes around the paths of the vertices, larger by `margin` [m], stay on two sides.
+    Neighbours in the mesh are the most of all pairs whose boxes touch. They drop out: they move together, and along the
+    line between their middles one is before the other at the start and at the end, which may be off by `margin` [m]
+    along each axis. Where vertices `may_stop` on their way, the boxes around their paths have to be apart.
     """
     n = len(pairs)
     keep = np.empty(n, np.bool_)
@@ -196,8 +256,13 @@ def near_rows(
         count = 0
         for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             i, j, k, m = _vertices(pairs, q, edges, seconds, is_edges)
-            nx, ny, nz = _between(x_t0, i, j, k, m, is_edges)
-            keep[q] = not _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, space)
+            keep[q] = False
+            if _is_asked_for(marks, i, j, k, m):
+                nx, ny, nz = _between(x_t0, i, j, k, m, is_edges)
+                if may_stop:
+                    keep[q] = not _stay_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, spaces[1])
+                else:
+                    keep[q] = not _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, spaces)
             count += int(keep[q])
         counts[chunk + 1] = count
     for chunk in range(CHUNKS):
