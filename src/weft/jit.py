@@ -75,7 +75,11 @@ def threads() -> int:
 def threads_for(rows: int) -> Iterator[None]:
     """Use no more threads than `rows` of work can feed: waiting for a thread costs more than a few thousand rows."""
     before = threads()
-    numba.set_num_threads(max(1, min(before, rows // ROWS_PER_THREAD)))
+    wanted = max(1, min(before, rows // ROWS_PER_THREAD))
+    if wanted == before:
+        yield
+        return
+    numba.set_num_threads(wanted)
     try:
         yield
     finally:

@@ -50,18 +50,18 @@ class System:
         self.dense += spring_matrix(vertices, weights, blocks, self.n)
 
     def solve(self, filters, start, tolerance=1e-13, max_iterations=10_000):
-        x = start.copy()
+        x, patches = start.copy(), build_patches(self.matrix)
         iterations, residual = solve_filtered(
             self.matrix,
             self.springs,
-            build_patches(self.matrix),
+            patches,
             self.x,
             self.b,
             filters,
             tolerance,
             np.inf,
             max_iterations,
-            build_work(self.matrix, tolerance, 1.0),
+            build_work(self.matrix, patches, tolerance, 1.0),
             x,
         )
         return x, iterations, residual

@@ -31,6 +31,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from weft.arrays import Floats, Ints
+from weft.geometry.rows import weighted_square
 from weft.integrators import Dynamics, Start, System
 from weft.linear.blocks import block_products
 from weft.linear.constraints import Constraints
@@ -132,7 +133,7 @@ class ImplicitStep:
     def _error(self) -> float:
         """The velocity [m/s] that may be missing: less where the cloth is slow, or errors would keep it awake."""
         v, masses = self._start.v, self._system.masses
-        speed = np.sqrt(np.einsum("i,ij,ij->", masses, v, v) / masses.sum())
+        speed = np.sqrt(weighted_square(masses, v) / masses.sum())
         return float(np.clip(SLOW * speed, SLOW * self._p.error, self._p.error))
 
     def _solve_newton(self, c: Constraints) -> tuple[Floats, Floats]:

@@ -36,7 +36,7 @@ class Constraints(NamedTuple):
 def build_constraints(n: int) -> Constraints:
     """No constraint on any of `n` vertices."""
     filters = np.zeros((n, 3, 3))
-    filters[:, [0, 1, 2], [0, 1, 2]] = 1.0
+    filters.reshape(n, 9)[:, ::4] = 1.0
     return Constraints(filters, np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3)), no_springs(n))
 
 

@@ -38,12 +38,12 @@ def _add_column(
     out_inout: Floats, k: int, c: int, x: float, y: float, z: float, y0: float, y1: float, y2: float
 ) -> None:
     """Add Z^T (y0, y1, y2) to column c of block k, Z being that of the arm (x, y, z)."""
-    out_inout[k, 0, c] += y0
-    out_inout[k, 1, c] += y1
-    out_inout[k, 2, c] += y2
-    out_inout[k, 3, c] += y * y2 - z * y1
-    out_inout[k, 4, c] += z * y0 - x * y2
-    out_inout[k, 5, c] += x * y1 - y * y0
+    out_inout[k, c, 0] += y0
+    out_inout[k, c, 1] += y1
+    out_inout[k, c, 2] += y2
+    out_inout[k, c, 3] += y * y2 - z * y1
+    out_inout[k, c, 4] += z * y0 - x * y2
+    out_inout[k, c, 5] += x * y1 - y * y0
 
 
 @kernel

@@ -9,7 +9,7 @@ from weft.errors import WeftError
 from weft.jit import kernel, prange
 from weft.linear.blocks import block_products, build_matrix, update_implicit_matrix, update_stiffness_product
 from weft.linear.constraints import Constraints, held_vertices
-from weft.linear.patches import build_patches
+from weft.linear.patches import LOST, build_patches
 from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_impulses
 from weft.linear.springs import spring_impulses
 
@@ -72,7 +72,7 @@ class FilteredSystem:
         c = constraints
         dv = c.change + block_products(c.filters, guess)
         if self._work is None:
-            self._work = build_work(self.matrix, tolerance, error)
+            self._work = build_work(self.matrix, self._patches, tolerance, error)
         iterations, _ = solve_filtered(
             self.matrix,
             c.springs,
@@ -99,18 +99,18 @@ class FilteredSystem:
 
         The sum of A dv over a piece needs no product: in it all that ties its vertices to each other cancels.
         """
-        left = np.zeros_like(right)
+        totals = np.zeros((self._n_pieces, 3))
         held = held_vertices(c)
         if held.any():
             impulses = self.impulses(c, dv_inout, right, held)
-            left = impulses - block_products(c.filters, impulses)
-        add_left_over(self._masses, self._extra, self._drag, right, dv_inout, left)
-        totals = np.stack([np.bincount(self._piece, left[:, k], self._n_pieces) for k in range(3)], axis=1)
+            add_rows(self._piece, impulses - block_products(c.filters, impulses), totals)
+        add_left_over(self._piece, self._masses, self._extra, self._drag, right, dv_inout, totals)
         if len(c.springs.vertices):
-            totals[0] -= spring_impulses(c.springs, dv_inout).sum(axis=0)
-        inverse = np.linalg.pinv(self._patches.piece_blocks, rcond=1e-9, hermitian=True)
-        shift = np.einsum("pij,pj->pi", inverse, totals)
-        dv_inout += block_products(c.filters, shift[self._piece])
+            add_rows(self._piece, -spring_impulses(c.springs, dv_inout), totals)
+        stiffness, ways = np.linalg.eigh(self._patches.piece_blocks)
+        weak = stiffness <= LOST * stiffness[:, -1:]  # a piece that is held
+        along = np.einsum("pji,pj->pi", ways, totals) / np.where(weak, np.inf, stiffness)
+        shift_pieces(self._piece, c.filters, np.einsum("pij,pj->pi", ways, along), dv_inout)
 
     def impulses(self, constraints: Constraints, dv: Floats, right: Floats, held: Bools) -> Floats:
         """A dv - `right` where a vertex is `held` (n,): what the constraints contributed."""
@@ -119,12 +119,32 @@ class FilteredSystem:
         return out
 
 
-@kernel(parallel=True)
-def add_left_over(masses: Floats, damping: Floats, drag: Floats, right: Floats, dv: Floats, left_inout: Floats) -> None:
-    """Add to `left_inout` (n, 3) what masses, `damping` and `drag` (n, 3, 3) leave of `right`."""
-    for i in prange(len(dv)):
+@kernel
+def add_rows(piece: Ints, x: Floats, totals_inout: Floats) -> None:
+    """Add each row of `x` (n, 3) to the total of its piece."""
+    for i in range(len(x)):
+        for r in range(3):
+            totals_inout[piece[i], r] += x[i, r]
+
+
+@kernel
+def add_left_over(
+    piece: Ints, masses: Floats, damping: Floats, drag: Floats, right: Floats, dv: Floats, totals_inout: Floats
+) -> None:
+    """Add what masses, `damping` and `drag` (n, 3, 3) leave of `right` to the total of each piece."""
+    for i in range(len(dv)):
         for r in range(3):
             taken = masses[i] * dv[i, r]
             for c in range(3):
                 taken += (damping[i, r, c] + drag[i, r, c]) * dv[i, c]
-            left_inout[i, r] += right[i, r] - taken
+            totals_inout[piece[i], r] += right[i, r] - taken
+
+
+@kernel(parallel=True)
+def shift_pieces(piece: Ints, filters: Floats, shifts: Floats, dv_inout: Floats) -> None:
+    """Shift each vertex by that of its piece, where it is free."""
+    for i in prange(len(dv_inout)):
+        p = piece[i]
+        for r in range(3):
+            dv_inout[i, r] += filters[i, r, 0] * shifts[p, 0] + filters[i, r, 1] * shifts[p, 1]
+            dv_inout[i, r] += filters[i, r, 2] * shifts[p, 2]

@@ -1,8 +1,12 @@
-"""Products of 3 x 3 blocks with vectors of three, one register a column.
+"""Products of small blocks with vectors in registers: 3 x 3 blocks of vertices and 6 x 6 blocks of patches.
 
-A block is stored as (3, 4): three columns, each padded by a zero, and a vector as four numbers, the last of them 0.
-LLVM's vector types map a column to one register; numba does not find them by itself, and takes twice as long. The
-functions here become part of every `@kernel` that calls them; they take arrays of float32 or of float64.
+LLVM's vector types map a column to a register; numba does not find them by itself, and takes two to three times as
+long. Every column has a sum of its own: one sum for all would wait for itself. The functions here become part of every
+`@kernel` that calls them; they take arrays of float32 or of float64.
+
+- A vector of three is stored as four numbers, the last of them 0, and a 3 x 3 block as three such columns, (3, 4). Rows
+  of the matrix take blocks by twos, (3, 8): the columns of one before those of the other.
+- A vector of six is stored as eight numbers, the last two of them 0, and a 6 x 6 block as six such columns, (6, 8).
 """
 
 from __future__ import annotations
@@ -15,12 +19,27 @@ from numba.core import types
 from numba.extending import intrinsic
 
 WIDTH = 4
+PAIR = 2 * WIDTH
+MODES = 6
+MODES_WIDTH = 8
 _INT = ir.IntType(32)
 _LONG = ir.IntType(64)
+_WIDE = ir.VectorType(ir.DoubleType(), WIDTH)
+_MODES_VECTOR = ir.VectorType(ir.DoubleType(), MODES_WIDTH)
 
 
 def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
     return context.make_array(array_type)(context, builder, array).data
+
+
+def _element(array_type: Any) -> Any:
+    return ir.FloatType() if array_type.dtype == types.float32 else ir.DoubleType()
+
+
+def _at(builder: Any, pointer: Any, index: Any, size: int = 1) -> Any:
+    """Where item `index` starts, each of `size` numbers."""
+    index = ir.Constant(_LONG, index) if isinstance(index, int) else index
+    return builder.gep(pointer, [builder.mul(index, ir.Constant(_LONG, size))])
 
 
 def _load(builder: Any, pointer: Any, vector: Any) -> Any:
@@ -29,40 +48,35 @@ def _load(builder: Any, pointer: Any, vector: Any) -> Any:
     return loaded
 
 
+def _store(builder: Any, value: Any, pointer: Any) -> None:
+    builder.store(value, builder.bitcast(pointer, value.type.as_pointer())).align = 4
+
+
 def _zeros(vector: Any) -> Any:
-    return ir.Constant(vector, [0.0] * WIDTH)
+    return ir.Constant(vector, [0.0] * vector.count)
+
+
+def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_INT, len(lanes)), lanes))
 
 
 def _spread(builder: Any, vector: Any, scalar: Any) -> Any:
     """A register with `scalar` in every lane."""
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, scalar, ir.Constant(_INT, 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT, WIDTH), [0] * WIDTH))
+    return _shuffle(builder, first, undefined, [0] * vector.count)
 
 
-def _add_products(builder: Any, vector: Any, block: Any, x: Any, totals: list[Any]) -> list[Any]:
-    """Each of three totals plus a column of the block times its part of x, for pointers to the first numbers of both.
-
-    A sum for each column: one sum for all would wait for itself, and take twice as long.
-    """
-    sums = []
-    for column, total in enumerate(totals):
-        spread = _spread(builder, vector, builder.load(builder.gep(x, [ir.Constant(_LONG, column)])))
-        values = _load(builder, builder.gep(block, [ir.Constant(_LONG, WIDTH * column)]), vector)
-        sums.append(builder.fadd(builder.fmul(values, spread, flags=("contract",)), total, flags=("contract",)))
-    return sums
+def _add_product(builder: Any, a: Any, b: Any, total: Any) -> Any:
+    return builder.fadd(builder.fmul(a, b, flags=("contract",)), total, flags=("contract",))
 
 
 def _sum(builder: Any, totals: list[Any]) -> Any:
-    result = totals[0]
-    for total in totals[1:]:
-        result = builder.fadd(result, total)
-    return result
-
-
-def _store(builder: Any, value: Any, array: Any, row: Any, vector: Any) -> None:
-    place = builder.gep(array, [builder.mul(row, ir.Constant(_LONG, WIDTH))])
-    builder.store(value, builder.bitcast(place, vector.as_pointer())).align = 4
+    while len(totals) > 1:
+        totals = [builder.fadd(a, b) for a, b in zip(totals[::2], totals[1::2], strict=False)] + (
+            totals[-1:] if len(totals) % 2 else []
+        )
+    return totals[0]
 
 
 def _fold(
@@ -89,62 +103,265 @@ def _fold(
     return results
 
 
-def _row_of(builder: Any, columns: Any, k: Any, x: Any) -> Any:
-    """Where the row of x starts that column k names."""
-    column = builder.zext(builder.load(builder.gep(columns, [k])), _LONG)
-    return builder.gep(x, [builder.mul(column, ir.Constant(_LONG, WIDTH))])
+def _two_rows(builder: Any, columns: Any, k: Any, x: Any, vector: Any) -> Any:
+    """The rows of x that columns 2 k and 2 k + 1 name, side by side."""
+    rows = []
+    for half in range(2):
+        column = builder.load(builder.gep(_at(builder, columns, k, 2), [ir.Constant(_LONG, half)]))
+        rows.append(_load(builder, _at(builder, x, builder.zext(column, _LONG), WIDTH), vector))
+    return _shuffle(builder, rows[0], rows[1], list(range(PAIR)))
 
 
-def _row_product(is_block: bool) -> Any:
-    """`multiply_row`, or `add_multiples` where `is_block` is False."""
+def _multiply_row(
+    typing_context: Any,
+    blocks: Any,
+    columns: Any,
+    first: Any,
+    last: Any,
+    factors: Any,
+    factor_columns: Any,
+    first_factor: Any,
+    last_factor: Any,
+    x: Any,
+    i: Any,
+    y: Any,
+) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = _element(signature.args[0])
+        narrow, wide = ir.VectorType(element, WIDTH), ir.VectorType(element, PAIR)
+        value_data, column_data, factor_data, factor_column_data, x_data, y_data = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 5, 8, 10)
+        )
 
-    def typed(typing_context: Any, values: Any, columns: Any, first: Any, last: Any, x: Any, i: Any, y: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
-            vector = ir.VectorType(element, WIDTH)
-            value_data, column_data, x_data, y_data = (
-                _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 6)
-            )
+        def add_blocks(k: Any, totals: list[Any]) -> list[Any]:
+            rows = _two_rows(builder, column_data, k, x_data, narrow)
+            block = _at(builder, value_data, k, 3 * PAIR)
+            sums = []
+            for column, total in enumerate(totals):
+                spread = _shuffle(builder, rows, rows, [column] * WIDTH + [WIDTH + column] * WIDTH)
+                values = _load(builder, _at(builder, block, column, PAIR), wide)
+                sums.append(_add_product(builder, values, spread, total))
+            return sums
 
-            def add(k: Any, totals: list[Any]) -> list[Any]:
-                x_row = _row_of(builder, column_data, k, x_data)
-                if is_block:
-                    block = builder.gep(value_data, [builder.mul(k, ir.Constant(_LONG, 3 * WIDTH))])
-                    return _add_products(builder, vector, block, x_row, totals)
-                spread = _spread(builder, vector, builder.load(builder.gep(value_data, [k])))
-                product = builder.fmul(_load(builder, x_row, vector), spread, flags=("contract",))
-                return [builder.fadd(product, totals[0], flags=("contract",))]
+        def add_factors(k: Any, totals: list[Any]) -> list[Any]:
+            two = _load(builder, _at(builder, factor_data, k, 2), ir.VectorType(element, 2))
+            spread = _shuffle(builder, two, two, [0] * WIDTH + [1] * WIDTH)
+            rows = _two_rows(builder, factor_column_data, k, x_data, narrow)
+            return [_add_product(builder, rows, spread, totals[0])]
 
-            place = builder.gep(y_data, [builder.mul(args[5], ir.Constant(_LONG, WIDTH))])
-            starts = [_zeros(vector)] * 3 if is_block else [_load(builder, place, vector)]
-            total = _sum(builder, _fold(builder, args[2], args[3], starts, add))
-            _store(builder, total, y_data, args[5], vector)
-            return context.get_dummy_value()
+        totals = _fold(builder, args[2], args[3], [_zeros(wide)] * 3, add_blocks)
+        totals += _fold(builder, args[6], args[7], [_zeros(wide)], add_factors)
+        total = _sum(builder, totals)
+        halves = [_shuffle(builder, total, total, [WIDTH * half + k for k in range(WIDTH)]) for half in range(2)]
+        _store(builder, _sum(builder, halves), _at(builder, y_data, args[9], WIDTH))
+        return context.get_dummy_value()
 
-        return types.void(values, columns, types.int64, types.int64, x, types.int64, y), codegen
-
-    return typed
+    long = types.int64
+    return types.void(blocks, columns, long, long, factors, factor_columns, long, long, x, long, y), codegen
 
 
 def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        element = ir.FloatType() if signature.args[0].dtype == types.float32 else ir.DoubleType()
-        vector = ir.VectorType(element, WIDTH)
+        vector = ir.VectorType(_element(signature.args[0]), WIDTH)
         block_data, x_data, y_data = (_data(context, builder, signature.args[k], args[k]) for k in (0, 1, 3))
-        x_row = builder.gep(x_data, [builder.mul(args[2], ir.Constant(_LONG, WIDTH))])
-        block = builder.gep(block_data, [builder.mul(args[2], ir.Constant(_LONG, 3 * WIDTH))])
-        total = _sum(builder, _add_products(builder, vector, block, x_row, [_zeros(vector)] * 3))
-        _store(builder, total, y_data, args[2], vector)
+        row, block = _at(builder, x_data, args[2], WIDTH), _at(builder, block_data, args[2], 3 * WIDTH)
+        totals = []
+        for column in range(3):
+            spread = _spread(builder, vector, builder.load(_at(builder, row, column)))
+            totals.append(builder.fmul(_load(builder, _at(builder, block, column, WIDTH), vector), spread))
+        _store(builder, _sum(builder, totals), _at(builder, y_data, args[2], WIDTH))
         return context.get_dummy_value()
 
     return types.void(blocks, x, types.int64, y), codegen
 
 
-multiply_row: Callable[..., None] = intrinsic(_row_product(is_block=True))
-"""(blocks (b, 3, 4), columns (b,) int32, first, last, x (n, 4), i, y_out (n, 4)): overwrite row i of y with the sum of
-blocks `first` to `last`, each times the row of x that its column names."""
-add_multiples: Callable[..., None] = intrinsic(_row_product(is_block=False))
-"""(factors (b,), columns (b,) int32, first, last, x (n, 4), i, y_inout (n, 4)): add to row i of y the sum of factors
-`first` to `last`, each times the row of x that its column names."""
+def _add_multiple(typing_context: Any, factor: Any, x: Any, i: Any, y: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = _element(signature.args[1])
+        vector = ir.VectorType(element, WIDTH)
+        x_data, y_data = (_data(context, builder, signature.args[k], args[k]) for k in (1, 3))
+        spread = _spread(builder, vector, _to(builder, args[0], element))
+        place = _at(builder, y_data, args[2], WIDTH)
+        values = _load(builder, _at(builder, x_data, args[2], WIDTH), vector)
+        _store(builder, _add_product(builder, values, spread, _load(builder, place, vector)), place)
+        return context.get_dummy_value()
+
+    return types.void(types.float64, x, types.int64, y), codegen
+
+
+def _dot_rows(typing_context: Any, x: Any, y: Any, first: Any, last: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(_element(signature.args[0]), WIDTH)
+        x_data, y_data = (_data(context, builder, signature.args[k], args[k]) for k in (0, 1))
+
+        def add(k: Any, totals: list[Any]) -> list[Any]:
+            a, b = (_load(builder, _at(builder, data, k, WIDTH), vector) for data in (x_data, y_data))
+            return [builder.fadd(totals[0], _widened(builder, builder.fmul(a, b)))]
+
+        total = _fold(builder, args[2], args[3], [_zeros(_WIDE)], add)[0]
+        return _sum(builder, [builder.extract_element(total, ir.Constant(_INT, lane)) for lane in range(3)])
+
+    return types.float64(x, y, types.int64, types.int64), codegen
+
+
+def _to(builder: Any, scalar: Any, element: Any) -> Any:
+    return scalar if element == ir.DoubleType() else builder.fptrunc(scalar, element)
+
+
+def _widened(builder: Any, value: Any) -> Any:
+    return value if value.type == _WIDE else builder.fpext(value, _WIDE)
+
+
+def _cross(builder: Any, a: Any, b: Any) -> Any:
+    """The vector product; its last lane is 0."""
+    ahead, behind = [1, 2, 0, 3], [2, 0, 1, 3]
+    first = builder.fmul(_shuffle(builder, a, a, ahead), _shuffle(builder, b, b, behind))
+    return builder.fsub(first, builder.fmul(_shuffle(builder, a, a, behind), _shuffle(builder, b, b, ahead)))
+
+
+def _gather_rows(typing_context: Any, r: Any, arms: Any, first: Any, last: Any, out: Any, a: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(_element(signature.args[0]), WIDTH)
+        r_data, arm_data, out_data = (_data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4))
+
+        def add(k: Any, totals: list[Any]) -> list[Any]:
+            force, arm = (_load(builder, _at(builder, data, k, WIDTH), vector) for data in (r_data, arm_data))
+            return [builder.fadd(totals[0], force), builder.fadd(totals[1], _cross(builder, arm, force))]
+
+        totals = _fold(builder, args[2], args[3], [_zeros(vector)] * 2, add)
+        for half, total in enumerate(totals):
+            for lane in range(3):
+                value = builder.extract_element(total, ir.Constant(_INT, lane))
+                value = value if value.type == ir.DoubleType() else builder.fpext(value, ir.DoubleType())
+                builder.store(value, _at(builder, _at(builder, out_data, args[5], MODES_WIDTH), 3 * half + lane))
+        return context.get_dummy_value()
+
+    return types.void(r, arms, types.int64, types.int64, out, types.int64), codegen
+
+
+def _turn_row(typing_context: Any, ways: Any, arms: Any, i: Any, z: Any, factor: Any, p: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        element = _element(signature.args[1])
+        vector = ir.VectorType(element, WIDTH)
+        arm_data, z_data, p_data = (_data(context, builder, signature.args[k], args[k]) for k in (1, 3, 5))
+        ways = [builder.extract_value(args[0], k) for k in range(MODES)]
+        shift, turn = (_zeros(vector), _zeros(vector))
+        for lane in range(3):
+            at = ir.Constant(_INT, lane)
+            shift = builder.insert_element(shift, _to(builder, ways[lane], element), at)
+            turn = builder.insert_element(turn, _to(builder, ways[3 + lane], element), at)
+        arm = _load(builder, _at(builder, arm_data, args[2], WIDTH), vector)
+        moved = builder.fadd(_load(builder, _at(builder, z_data, args[2], WIDTH), vector), shift)
+        moved = builder.fadd(moved, _cross(builder, turn, arm))
+        place = _at(builder, p_data, args[2], WIDTH)
+        spread = _spread(builder, vector, _to(builder, args[4], element))
+        _store(builder, _add_product(builder, _load(builder, place, vector), spread, moved), place)
+        return context.get_dummy_value()
+
+    return types.void(types.UniTuple(types.float64, MODES), arms, types.int64, z, types.float64, p), codegen
+
+
+def _modes_product(is_lowered: bool) -> Any:
+    """`lower_modes`, or `multiply_modes` where `is_lowered` is False."""
+
+    def typed(typing_context: Any, out: Any, o: Any, a: Any, i: Any, b: Any, j: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            out_data, a_data, b_data = (
+                _at(builder, _data(context, builder, signature.args[k], args[k]), args[k + 1], MODES * MODES_WIDTH)
+                for k in (0, 2, 4)
+            )
+            columns = [_load(builder, _at(builder, a_data, p, MODES_WIDTH), _MODES_VECTOR) for p in range(MODES)]
+            for column in range(MODES):
+                place = _at(builder, out_data, column, MODES_WIDTH)
+                products = [
+                    builder.fmul(
+                        columns[p],
+                        _spread(
+                            builder, _MODES_VECTOR, builder.load(_at(builder, b_data, p * MODES_WIDTH + column))
+                        ),
+                        flags=("contract",),
+                    )
+                    for p in range(MODES)
+                ]
+                total = products[0]
+                for product in products[1:]:
+                    total = builder.fadd(total, product, flags=("contract",))
+                if is_lowered:
+                    total = builder.fsub(_load(builder, place, _MODES_VECTOR), total)
+                _store(builder, total, place)
+            return context.get_dummy_value()
+
+        long = types.int64
+        return types.void(out, long, a, long, b, long), codegen
+
+    return typed
+
+
+def _lower_rows(typing_context: Any, blocks: Any, q: Any, x: Any, k: Any, row: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        block = _at(builder, _data(context, builder, signature.args[0], args[0]), args[1], MODES * MODES_WIDTH)
+        x_data = _data(context, builder, signature.args[2], args[2])
+        source, place = _at(builder, x_data, args[3], MODES_WIDTH), _at(builder, x_data, args[4], MODES_WIDTH)
+        products = []
+        for column in range(MODES):
+            spread = _spread(builder, _MODES_VECTOR, builder.load(_at(builder, source, column)))
+            products.append(
+                builder.fmul(_load(builder, _at(builder, block, column, MODES_WIDTH), _MODES_VECTOR), spread)
+            )
+        _store(builder, builder.fsub(_load(builder, place, _MODES_VECTOR), _sum(builder, products)), place)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(blocks, long, x, long, long), codegen
+
+
+def _lower_column(typing_context: Any, blocks: Any, rows: Any, first: Any, last: Any, x: Any, k: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        block_data, row_data, x_data = (_data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4))
+
+        def add(q: Any, totals: list[Any]) -> list[Any]:
+            row = builder.zext(builder.load(_at(builder, row_data, q)), _LONG)
+            values = _load(builder, _at(builder, x_data, row, MODES_WIDTH), _MODES_VECTOR)
+            block = _at(builder, block_data, q, MODES * MODES_WIDTH)
+            return [
+                _add_product(
+                    builder, _load(builder, _at(builder, block, column, MODES_WIDTH), _MODES_VECTOR), values, total
+                )
+                for column, total in enumerate(totals)
+            ]
+
+        totals = _fold(builder, args[2], args[3], [_zeros(_MODES_VECTOR)] * MODES, add)
+        for column, total in enumerate(totals):
+            place = builder.gep(_at(builder, x_data, args[5], MODES_WIDTH), [ir.Constant(_LONG, column)])
+            lanes = [builder.extract_element(total, ir.Constant(_INT, lane)) for lane in range(MODES)]
+            builder.store(builder.fsub(builder.load(place), _sum(builder, lanes)), place)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(blocks, rows, long, long, x, long), codegen
+
+
+multiply_row: Callable[..., None] = intrinsic(_multiply_row)
+"""(blocks (b, 3, 8), columns (2 b,) int32, first, last, factors (2 f,), factor_columns (2 f,) int32, first_factor,
+last_factor, x (n, 4), i, y_out (n, 4)): overwrite row i of y with the sum of pairs `first` to `last` of blocks and of
+factors, each block and each factor times the row of x that its column names."""
 multiply_block: Callable[..., None] = intrinsic(_multiply_block)
 """(blocks (n, 3, 4), x (n, 4), i, y_out (n, 4)): overwrite row i of y with block i times row i of x."""
+add_multiple: Callable[..., None] = intrinsic(_add_multiple)
+"""(factor, x (n, 4), i, y_inout (n, 4)): add a multiple of row i of x to row i of y."""
+dot_rows: Callable[..., float] = intrinsic(_dot_rows)
+"""(x (n, 4), y (n, 4), first, last): the sum of the products of rows, in float64."""
+gather_rows: Callable[..., None] = intrinsic(_gather_rows)
+"""(r (n, 4), arms (n, 4), first, last, out (m, 8), a): overwrite row a of `out` with the sums of r and of arm x r."""
+turn_row: Callable[..., None] = intrinsic(_turn_row)
+"""(ways (six numbers), arms (n, 4), i, z (n, 4), factor, p_inout (n, 4)): overwrite row i of p with z, plus the shift
+and the turn of an arm that `ways` are, plus a multiple of p."""
+multiply_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=False))
+"""(out (k, 6, 8), o, a (m, 6, 8), i, b (n, 6, 8), j): overwrite block o with a_i times b_j transposed; float64."""
+lower_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=True))
+"""(out_inout, o, a, i, b, j): the same, subtracted from block o."""
+lower_row: Callable[..., None] = intrinsic(_lower_rows)
+"""(blocks (m, 6, 8), q, x_inout (n, 8), k, row): subtract block q times row k of x from another `row` of x; float64."""
+lower_column: Callable[..., None] = intrinsic(_lower_column)
+"""(blocks (m, 6, 8), rows (m,) int32, first, last, x_inout (n, 8), k): subtract from row k of x the sum of blocks
+`first` to `last`, each transposed times the row of x that `rows` names; float64."""

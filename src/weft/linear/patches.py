@@ -28,12 +28,12 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from weft.arrays import Floats, Ints, Longs
+from weft.arrays import Floats, Ints, Lanes, Longs
 from weft.jit import kernel
 from weft.linear.blocks import BlockMatrix
+from weft.linear.lanes import MODES, MODES_WIDTH, gather_rows, lower_column, lower_modes, lower_row, multiply_modes
 
 SMALL, LARGE = 4, 2  # times that patches are joined in pairs: to 16 vertices, then to 64
-MODES = 6
 LOST = 1e-9  # share of its stiffness that is left of a way to move when others have answered: it is one of them
 
 
@@ -71,17 +71,19 @@ class Patches(NamedTuple):
     small_inverse: Floats
     """(s, 6, 6) scratch: inverse of C_a"""
     blocks: Floats
-    """(s + m + c, 6, 6) scratch: the C_a of small patches, the diagonal of C, and what is below it"""
+    """(s + m + c, 6, 8) scratch, by columns: the C_a of small patches, the diagonal of C, and what is below it"""
     factor: Floats
-    """(c, 6, 6) scratch: C is L D L^T, and this is L below the diagonal"""
+    """(c, 6, 8) scratch, by columns: C is L D L^T, and this is L below the diagonal"""
     inverse: Floats
-    """(m, 6, 6) scratch: the inverse of D"""
+    """(m, 6, 8) scratch: the inverse of D"""
+    small_right: Floats
+    """(s, 8) scratch: Z^T r of small patches"""
     small_answers: Floats
     """(s, 6) scratch"""
     right: Floats
-    """(m, 6) scratch: Z^T r of large patches"""
+    """(m, 8) scratch: Z^T r of large patches"""
     answers: Floats
-    """(m, 6) scratch"""
+    """(m, 8) scratch"""
     piece_blocks: Floats
     """(p, 3, 3) scratch: what a piece of cloth as a whole meets when it shifts"""
 
@@ -142,12 +144,13 @@ def build_patches(matrix: BlockMatrix) -> Patches:
         updates=np.concatenate([*updates, np.zeros((0, 3))]).astype(np.int32),
         arms=np.zeros((n, 3)),
         small_inverse=np.zeros((s, MODES, MODES)),
-        blocks=np.zeros((s + m + c, MODES, MODES)),
-        factor=np.zeros((c, MODES, MODES)),
-        inverse=np.zeros((m, MODES, MODES)),
+        blocks=np.zeros((s + m + c, MODES, MODES_WIDTH)),
+        factor=np.zeros((c, MODES, MODES_WIDTH)),
+        inverse=np.zeros((m, MODES, MODES_WIDTH)),
+        small_right=np.zeros((s, MODES_WIDTH)),
         small_answers=np.zeros((s, MODES)),
-        right=np.zeros((m, MODES)),
-        answers=np.zeros((m, MODES)),
+        right=np.zeros((m, MODES_WIDTH)),
+        answers=np.zeros((m, MODES_WIDTH)),
         piece_blocks=np.zeros((int(pieces.max(initial=-1)) + 1, 3, 3)),
     )
 
@@ -290,18 +293,9 @@ def factorise(
     for k in range(m):
         invert_modes(diagonal, k, inverse_out)
         for q in range(column_starts[k], column_starts[k + 1]):
-            for i in range(MODES):
-                c0, c1, c2 = below[q, i, 0], below[q, i, 1], below[q, i, 2]
-                c3, c4, c5 = below[q, i, 3], below[q, i, 4], below[q, i, 5]
-                for j in range(MODES):  # the inverse is symmetric
-                    factor_out[q, i, j] = _dot_row(inverse_out, k, j, c0, c1, c2, c3, c4, c5)
+            multiply_modes(factor_out, q, below, q, inverse_out, k)  # the inverse is symmetric
         for u in range(update_starts[k], update_starts[k + 1]):
-            target, a, b = updates[u, 0], updates[u, 1], updates[u, 2]
-            for i in range(MODES):
-                a0, a1, a2 = factor_out[a, i, 0], factor_out[a, i, 1], factor_out[a, i, 2]
-                a3, a4, a5 = factor_out[a, i, 3], factor_out[a, i, 4], factor_out[a, i, 5]
-                for j in range(MODES):
-                    blocks_inout[target, i, j] -= _dot_row(below, b, j, a0, a1, a2, a3, a4, a5)
+            lower_modes(blocks_inout, updates[u, 0], factor_out, updates[u, 1], below, updates[u, 2])
 
 
 @kernel(inline=True)
@@ -309,9 +303,10 @@ def gather(
     patch: int,
     row_starts: Ints,
     small_starts: Ints,
-    arms: Floats,
+    arms: Lanes,
     small_inverse: Floats,
-    residual: Floats,
+    residual: Lanes,
+    small_right: Floats,
     small_answers_out: Floats,
     right_out: Floats,
 ) -> float:
@@ -323,26 +318,13 @@ def gather(
     for c in range(MODES):
         right_out[patch, c] = 0.0
     for a in range(small_starts[patch], small_starts[patch + 1]):
-        g0 = g1 = g2 = g3 = g4 = g5 = 0.0
-        for row in range(row_starts[a], row_starts[a + 1]):
-            rx, ry, rz = residual[row, 0], residual[row, 1], residual[row, 2]
-            ax, ay, az = arms[row, 0], arms[row, 1], arms[row, 2]
-            g0 += rx
-            g1 += ry
-            g2 += rz
-            g3 += ay * rz - az * ry
-            g4 += az * rx - ax * rz
-            g5 += ax * ry - ay * rx
+        gather_rows(residual, arms, row_starts[a], row_starts[a + 1], small_right, a)
+        g0, g1, g2 = small_right[a, 0], small_right[a, 1], small_right[a, 2]
+        g3, g4, g5 = small_right[a, 3], small_right[a, 4], small_right[a, 5]
         for c in range(MODES):
             small_answers_out[a, c] = _dot_row(small_inverse, a, c, g0, g1, g2, g3, g4, g5)
-        total += small_answers_out[a, 0] * g0 + small_answers_out[a, 1] * g1 + small_answers_out[a, 2] * g2
-        total += small_answers_out[a, 3] * g3 + small_answers_out[a, 4] * g4 + small_answers_out[a, 5] * g5
-        right_out[patch, 0] += g0
-        right_out[patch, 1] += g1
-        right_out[patch, 2] += g2
-        right_out[patch, 3] += g3
-        right_out[patch, 4] += g4
-        right_out[patch, 5] += g5
+            total += small_answers_out[a, c] * small_right[a, c]
+            right_out[patch, c] += small_right[a, c]
     return total
 
 
@@ -356,24 +338,15 @@ def answer(
         for i in range(MODES):
             answers_out[k, i] = right[k, i]
     for k in range(m):
-        y0, y1, y2 = answers_out[k, 0], answers_out[k, 1], answers_out[k, 2]
-        y3, y4, y5 = answers_out[k, 3], answers_out[k, 4], answers_out[k, 5]
         for q in range(column_starts[k], column_starts[k + 1]):
-            row = column_rows[q]
-            for i in range(MODES):
-                answers_out[row, i] -= _dot_row(factor, q, i, y0, y1, y2, y3, y4, y5)
+            lower_row(factor, q, answers_out, k, column_rows[q])
     total = 0.0
     for k in range(m - 1, -1, -1):
         y0, y1, y2 = answers_out[k, 0], answers_out[k, 1], answers_out[k, 2]
         y3, y4, y5 = answers_out[k, 3], answers_out[k, 4], answers_out[k, 5]
         for i in range(MODES):
             answers_out[k, i] = _dot_row(inverse, k, i, y0, y1, y2, y3, y4, y5)
-        for q in range(column_starts[k], column_starts[k + 1]):
-            row = column_rows[q]
-            for i in range(MODES):
-                x = answers_out[row, i]
-                for j in range(MODES):
-                    answers_out[k, j] -= factor[q, i, j] * x
+        lower_column(factor, column_rows, column_starts[k], column_starts[k + 1], answers_out, k)
         for i in range(MODES):
             total += answers_out[k, i] * right[k, i]
     return total

@@ -25,7 +25,7 @@ from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix
 from weft.linear.coupling import is_identity, is_multiple, update_patches
-from weft.linear.lanes import WIDTH, add_multiples, multiply_block, multiply_row
+from weft.linear.lanes import PAIR, WIDTH, add_multiple, dot_rows, multiply_block, multiply_row, turn_row
 from weft.linear.patches import Patches, answer, gather
 from weft.linear.springs import Springs, spring_impulses
 
@@ -37,38 +37,51 @@ class PcgWork(NamedTuple):
     """Scratch memory of one solver in one precision: the system in the layout of `lanes`."""
 
     rows: Longs
-    """(n, 4) blocks of row i are rows[i, 0] to rows[i, 1], its diagonal one first, factors rows[i, 2] to rows[i, 3]"""
+    """(n, 4) pairs of blocks of row i are rows[i, 0] to rows[i, 1], those of factors rows[i, 2] to rows[i, 3]"""
     columns: Ints
-    """(b + n,)"""
+    """(2 b,)"""
     blocks: Lanes
-    """(b + n, 3, 4)"""
+    """(b, 3, 8) a zero one where a row has an odd number"""
     factor_columns: Ints
-    """(b,)"""
+    """(2 f,)"""
     factors: Lanes
-    """(b,)"""
+    """(2 f,)"""
     inverse: Lanes
     """(n, 3, 4) filtered inverse of the diagonal blocks"""
+    arms: Lanes
+    """(n, 4) those of the patches"""
     vectors: Lanes
     """(5, n, 4) x, r, p, q, z"""
     is_free: Bools
     """(n,) vertices that are free in all directions"""
+    met: Ints
+    """(n,) rows of vertices that springs pull at, those of a chunk where the chunk begins"""
+    n_met: Longs
+    """(CHUNKS,) how many of each chunk"""
     partial: Floats
     """(3, CHUNKS)"""
 
 
-def build_work(matrix: BlockMatrix, tolerance: float, error: float) -> PcgWork:
+def build_work(matrix: BlockMatrix, patches: Patches, tolerance: float, error: float) -> PcgWork:
     """Memory for solves of `matrix` to `tolerance` and `error` [m/s]."""
     dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
-    n, b = len(matrix.diagonal), len(matrix.columns)
+    n = len(matrix.diagonal)
+    counts = np.diff(matrix.row_starts)[patches.order].astype(np.int64)  # blocks, or factors, of each row at most
+    pairs, factor_pairs = (counts + 2) // 2, (counts + 1) // 2  # the former with the diagonal
+    rows = np.zeros((n, 4), np.int64)
+    rows[1:, 0], rows[1:, 2] = np.cumsum(pairs)[:-1], np.cumsum(factor_pairs)[:-1]
     return PcgWork(
-        np.zeros((n, 4), np.int64),
-        np.zeros(b + n, np.int32),
-        np.zeros((b + n, 3, WIDTH), dtype),
-        np.zeros(b, np.int32),
-        np.zeros(b, dtype),
+        rows,
+        np.zeros(2 * pairs.sum(), np.int32),
+        np.zeros((pairs.sum(), 3, PAIR), dtype),
+        np.zeros(2 * factor_pairs.sum(), np.int32),
+        np.zeros(2 * factor_pairs.sum(), dtype),
         np.zeros((n, 3, WIDTH), dtype),
+        np.zeros((n, WIDTH), dtype),
         np.zeros((5, n, WIDTH), dtype),
         np.zeros(n, np.bool_),
+        np.zeros(n, np.int32),
+        np.zeros(CHUNKS, np.int64),
         np.zeros((3, CHUNKS)),
     )
 
@@ -112,7 +125,7 @@ def _copy_rows(
     springs: Springs,
     filters: Floats,
     is_free: Bools,
-    rows_out: Longs,
+    rows_inout: Longs,
     columns_out: Ints,
     blocks_out: Lanes,
     factor_columns_out: Ints,
@@ -125,12 +138,11 @@ def _copy_rows(
     inverse = np.empty((1, 3, 3))
     for row in range(first, last):
         i = order[row]
-        at, factor_at = matrix.row_starts[i] + i, matrix.row_starts[i]
-        rows_out[row, 0], rows_out[row, 2] = at, factor_at
+        at, factor_at = 2 * rows_inout[row, 0], 2 * rows_inout[row, 2]
         columns_out[at] = row
         for r in range(3):
             for c in range(3):
-                blocks_out[at, c, r] = diagonal[i, r, c]
+                blocks_out[at >> 1, c, r] = diagonal[i, r, c]
                 block[0, r, c] = diagonal[i, r, c]
         at += 1
         for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
@@ -140,11 +152,22 @@ def _copy_rows(
                 factor_at += 1
                 continue
             columns_out[at] = rows[matrix.columns[k]]
+            half = WIDTH * (at & 1)
             for r in range(3):
                 for c in range(3):
-                    blocks_out[at, c, r] = off_diagonal[k, r, c]
+                    blocks_out[at >> 1, c, half + r] = off_diagonal[k, r, c]
             at += 1
-        rows_out[row, 1], rows_out[row, 3] = at, factor_at
+        if at & 1:
+            columns_out[at] = row
+            for c in range(3):
+                for r in range(3):
+                    blocks_out[at >> 1, c, WIDTH + r] = 0.0
+            at += 1
+        if factor_at & 1:
+            factor_columns_out[factor_at] = row
+            factors_out[factor_at] = 0.0
+            factor_at += 1
+        rows_inout[row, 1], rows_inout[row, 3] = at >> 1, factor_at >> 1
         for k in range(springs.starts[i], springs.starts[i + 1]):
             spring, place = springs.items[k] >> 2, springs.items[k] & 3
             w = springs.weights[spring, place] ** 2
@@ -171,7 +194,9 @@ def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
 
 
 @kernel(inline=True)
-def _multiply_rows(first: int, last: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes) -> None:
+def _multiply_rows(
+    first: int, last: int, n_met: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes
+) -> None:
     """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
     rows, columns, blocks, factor_columns, factors = (
         work.rows,
@@ -182,8 +207,12 @@ def _multiply_rows(first: int, last: int, order: Ints, work: PcgWork, springs: S
     )
     starts, items, weights, tension = springs.starts, springs.items, springs.weights, springs.tension
     for row in range(first, last):
-        multiply_row(blocks, columns, rows[row, 0], rows[row, 1], x, row, y_out)
-        add_multiples(factors, factor_columns, rows[row, 2], rows[row, 3], x, row, y_out)
+        first_pair, last_pair, first_factor, last_factor = rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3]
+        multiply_row(
+            blocks, columns, first_pair, last_pair, factors, factor_columns, first_factor, last_factor, x, row, y_out
+        )
+    for q in range(first, first + n_met):
+        row = work.met[q]
         i = order[row]
         for k in range(starts[i], starts[i + 1]):
             c, w = items[k] >> 2, weights[items[k] >> 2, items[k] & 3]
@@ -209,31 +238,13 @@ def _tighten(
 
 
 @kernel(inline=True)
-def _dot_rows(first: int, last: int, x: Lanes, y: Lanes) -> float:
-    s0 = s1 = s2 = 0.0
-    for row in range(first, last):
-        s0 += x[row, 0] * y[row, 0]
-        s1 += x[row, 1] * y[row, 1]
-        s2 += x[row, 2] * y[row, 2]
-    return s0 + s1 + s2
-
-
-@kernel(inline=True)
-def _advance_rows(first: int, last: int, alpha: float, p: Lanes, q: Lanes, x_inout: Lanes, r_inout: Lanes) -> None:
-    for row in range(first, last):
-        for c in range(WIDTH):
-            x_inout[row, c] += alpha * p[row, c]
-            r_inout[row, c] -= alpha * q[row, c]
-
-
-@kernel(inline=True)
 def _turn_rows(
     patch: int,
     beta: float,
     order: Ints,
     row_starts: Ints,
     small_starts: Ints,
-    arms: Floats,
+    arms: Lanes,
     small_answers: Floats,
     answers: Floats,
     filters: Floats,
@@ -254,18 +265,14 @@ def _turn_rows(
             small_answers[a, 5] + answers[patch, 5],
         )
         for row in range(row_starts[a], row_starts[a + 1]):
-            ax, ay, az = arms[row, 0], arms[row, 1], arms[row, 2]
+            if is_free[row]:
+                turn_row((tx, ty, tz, wx, wy, wz), arms, row, z, beta, p_inout)
+                continue
+            i, ax, ay, az = order[row], arms[row, 0], arms[row, 1], arms[row, 2]
             dx, dy, dz = tx + wy * az - wz * ay, ty + wz * ax - wx * az, tz + wx * ay - wy * ax
-            if not is_free[row]:
-                i = order[row]
-                dx, dy, dz = (
-                    filters[i, 0, 0] * dx + filters[i, 0, 1] * dy + filters[i, 0, 2] * dz,
-                    filters[i, 1, 0] * dx + filters[i, 1, 1] * dy + filters[i, 1, 2] * dz,
-                    filters[i, 2, 0] * dx + filters[i, 2, 1] * dy + filters[i, 2, 2] * dz,
-                )
-            p_inout[row, 0] = z[row, 0] + dx + beta * p_inout[row, 0]
-            p_inout[row, 1] = z[row, 1] + dy + beta * p_inout[row, 1]
-            p_inout[row, 2] = z[row, 2] + dz + beta * p_inout[row, 2]
+            for c in range(3):
+                way = filters[i, c, 0] * dx + filters[i, c, 1] * dy + filters[i, c, 2] * dz
+                p_inout[row, c] = z[row, c] + way + beta * p_inout[row, c]
 
 
 @kernel(parallel=True)
@@ -290,7 +297,7 @@ def solve_filtered(
     estimates the energy x A x of what is still missing, below `energy`.
     """
     n, m = len(b), len(springs.vertices)
-    rows, columns, blocks, factor_columns, factors, inverse, vectors, is_free, partial = work
+    rows, columns, blocks, factor_columns, factors, inverse, arms, vectors, is_free, met, n_met, partial = work
     x, r, p, q, z = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     order, row_of, row_starts, small_starts = (
         patches.order,
@@ -298,19 +305,25 @@ def solve_filtered(
         patches.row_starts,
         patches.small_starts,
     )
-    arms, column_starts, column_rows = patches.arms, patches.column_starts, patches.column_rows
+    column_starts, column_rows = patches.column_starts, patches.column_rows
     small_inverse, factor, patch_inverse = patches.small_inverse, patches.factor, patches.inverse
-    small_answers, right, answers = patches.small_answers, patches.right, patches.answers
-    s_vertices, s_weights, s_blocks, _starts, _items, tension = springs
+    small_right, small_answers = patches.small_right, patches.small_answers
+    right, answers = patches.right, patches.answers
+    s_vertices, s_weights, s_blocks, s_starts, _items, tension = springs
     n_large = len(patch_inverse)
     update_patches(matrix, springs, patches, positions, filters)
     for chunk in prange(CHUNKS):
         first = row_starts[small_starts[chunk * n_large // CHUNKS]]
         last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
+        n_met[chunk] = 0
         for row in range(first, last):
             i = order[row]
             is_free[row] = is_identity(filters, i)
+            if s_starts[i + 1] > s_starts[i]:
+                met[first + n_met[chunk]] = row
+                n_met[chunk] += 1
             for c in range(3):
+                arms[row, c] = patches.arms[row, c]
                 x[row, c] = x_inout[i, c]
                 p[row, c] = 0.0
                 r[row, c] = b[i, c]
@@ -332,7 +345,7 @@ def solve_filtered(
             factors,
             inverse,
         )
-        partial[1, chunk] = _dot_rows(first, last, x, x)
+        partial[1, chunk] = dot_rows(x, x, first, last)
     rho = scale = 0.0
     for start in range(2):  # the right-hand side gives the scale, then what the guess leaves of it the residual
         if start == 1:
@@ -342,7 +355,7 @@ def solve_filtered(
             for chunk in prange(CHUNKS):
                 first = row_starts[small_starts[chunk * n_large // CHUNKS]]
                 last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
-                _multiply_rows(first, last, order, work, springs, x, r)
+                _multiply_rows(first, last, n_met[chunk], order, work, springs, x, r)
                 for row in range(first, last):
                     for c in range(3):
                         r[row, c] = b[order[row], c] - r[row, c]
@@ -353,10 +366,10 @@ def solve_filtered(
             last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
             for row in range(first, last):
                 multiply_block(inverse, r, row, z)
-            partial[0, chunk] = _dot_rows(first, last, r, z)
+            partial[0, chunk] = dot_rows(r, z, first, last)
             for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
                 partial[0, chunk] += gather(
-                    patch, row_starts, small_starts, arms, small_inverse, r, small_answers, right
+                    patch, row_starts, small_starts, arms, small_inverse, r, small_right, small_answers, right
                 )
         rho = _ordered_sum(partial[0]) + answer(column_starts, column_rows, factor, patch_inverse, right, answers)
         scale = max(scale, rho)
@@ -373,22 +386,23 @@ def solve_filtered(
         for chunk in prange(CHUNKS):
             first = row_starts[small_starts[chunk * n_large // CHUNKS]]
             last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
-            _multiply_rows(first, last, order, work, springs, p, q)
+            _multiply_rows(first, last, n_met[chunk], order, work, springs, p, q)
             for row in range(first, last):
                 if not is_free[row]:
                     _filter_row(filters, order[row], row, q)
-            partial[0, chunk] = _dot_rows(first, last, p, q)
+            partial[0, chunk] = dot_rows(p, q, first, last)
         alpha = rho / _ordered_sum(partial[0])
         for chunk in prange(CHUNKS):
             first = row_starts[small_starts[chunk * n_large // CHUNKS]]
             last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
-            _advance_rows(first, last, alpha, p, q, x, r)
             for row in range(first, last):
+                add_multiple(alpha, p, row, x)
+                add_multiple(-alpha, q, row, r)
                 multiply_block(inverse, r, row, z)
-            partial[0, chunk] = _dot_rows(first, last, r, z)
+            partial[0, chunk] = dot_rows(r, z, first, last)
             for patch in range(chunk * n_large // CHUNKS, (chunk + 1) * n_large // CHUNKS):
                 partial[0, chunk] += gather(
-                    patch, row_starts, small_starts, arms, small_inverse, r, small_answers, right
+                    patch, row_starts, small_starts, arms, small_inverse, r, small_right, small_answers, right
                 )
         rho_new = _ordered_sum(partial[0]) + answer(column_starts, column_rows, factor, patch_inverse, right, answers)
         beta = rho_new / rho

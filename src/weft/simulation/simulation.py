@@ -18,6 +18,7 @@ from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.edges import edge_lengths, overstretched
 from weft.geometry.mesh import Mesh
+from weft.geometry.rows import longest, mean_row, weighted_square, weighted_way
 from weft.integrators import Start, check_fit
 from weft.jit import threads_for
 from weft.methods import PARTS, part_choice
@@ -117,6 +118,7 @@ class Simulation:
         cloth = join_meshes([piece.mesh for piece in world.pieces])
         self.topology = cloth.topology
         self.rest_lengths = edge_lengths(cloth.positions, self.topology.edges)
+        self._mean_length = float(self.rest_lengths.mean())
         self.system = self._build_system(
             [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
         )
@@ -231,8 +233,7 @@ class Simulation:
         """Whether a step is too long for how fast the cloth moves: it would go wrong, or its folds look coarse."""
         if not self.response.uses_springs or dt < 1.99 * SHORT:
             return False
-        way = dt * np.sqrt(((v - v.mean(axis=0)) ** 2).sum(axis=1).max(initial=0.0))
-        return bool(way > FAST * self.rest_lengths.mean())
+        return bool(dt * longest(v, mean_row(v)) > FAST * self._mean_length)
 
     def _try(self, state: State, time: float, dt: float) -> State | None:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.
@@ -282,11 +283,9 @@ class Simulation:
             self._elastic = before.positions, self.system.elastic_energy(before.positions)
         elastic = self._elastic[1]
         self._elastic = after.positions, self.system.elastic_energy(after.positions)
-        ways, masses = after.positions - before.positions, self.world.masses
-        moving, moving_after = (
-            0.5 * float(np.einsum("i,ij,ij->", masses, v, v)) for v in (before.velocities, after.velocities)
-        )
-        fallen = float(np.einsum("i,ij,j->", masses, ways, np.array(self.scene.gravity)))
+        masses = self.world.masses
+        moving, moving_after = (0.5 * weighted_square(masses, v) for v in (before.velocities, after.velocities))
+        fallen = weighted_way(masses, before.positions, after.positions, self.system.gravity)
         gained = self._elastic[1] - elastic + moving_after - moving - fallen
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
         return gained > SMALL_GAIN * (moving + elastic) + given

@@ -254,11 +254,15 @@ def search_front(
         tests_out[chunk] = n_tests
 
 
+@kernel
 def count_untouched(tree: ClusterTree) -> int:
     """Boxes in blocks that the last search did not look at; the empty ones that fill up a block are none."""
-    if tree.touched.all():
-        return 0
-    return int(np.isfinite(tree.blocks[tree.touched == 0, 0]).sum())
+    count = 0
+    for block in range(len(tree.touched)):
+        if tree.touched[block] == 0:
+            for lane in range(LANES):
+                count += int(np.isfinite(tree.blocks[block, 0, lane]))
+    return count
 
 
 class LinearTreeParameters(Parameters):
@@ -362,8 +366,9 @@ class LinearTree:
             self._fronts = [np.empty((n_needed, 2), np.int64) for _ in range(2)]
         front, spare = self._fronts
         level, n_front, n_tests = expand_front(tree_a, tree_b, is_self, front, spare)
-        buffer = self._buffers.setdefault(kind, PairBuffer(tree_a.items.size))
-        rows = buffer.fill(
+        if kind not in self._buffers:
+            self._buffers[kind] = PairBuffer(tree_a.items.size)
+        rows = self._buffers[kind].fill(
             lambda starts, rows_out, counts_out: search_front(
                 tree_a, tree_b, (is_self, is_apart), level, front, n_front, starts, rows_out, counts_out, self._tests
             )

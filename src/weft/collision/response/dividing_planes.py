@@ -45,6 +45,7 @@ from weft.arrays import Bools, Bytes, Floats, Ints
 from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
 from weft.collision.response.pairs import NO_DRIFT, PairFinder, Pairs, along, bounds, free_space
 from weft.geometry.contacts import PlaneContacts
+from weft.geometry.rows import mean_row
 from weft.jit import kernel, prange
 from weft.linear.constraints import Constraints, build_constraints
 from weft.linear.springs import Springs, build_springs
@@ -94,7 +95,7 @@ class DividingPlanes:
         self._expected = np.concatenate([start.x_free, start.bodies_t1])
         self._is_pinned = np.zeros(n, bool)
         self._is_pinned[start.pinned] = True
-        self._drift = (start.x_free - start.x).mean(axis=0)
+        self._drift = mean_row(start.x_free) - mean_row(start.x)
         if np.abs(self._drift).max() < self._margin:
             self._drift = NO_DRIFT
         self.touches = np.zeros(n, np.uint8)
