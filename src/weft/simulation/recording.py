@@ -239,7 +239,8 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
     try:
         with np.load(path) as data:
             arrays = (data[name] for name in ("positions", "velocities", "impulses", "memory", "falling"))
-            state = State(*arrays, *(int(data[name]) for name in ("step", "caution", "failures")))
+            counts = (int(data[name]) for name in ("step", "caution", "failures"))
+            state = State(*arrays, float(data["lost"]), *counts)
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None

@@ -35,7 +35,8 @@ MAX_SOLVES = 3  # of one step, while contacts change, where the response does no
 LARGE_STRAIN = 0.08  # an edge stretched further than this, and by more than half of it in one step: it was too long
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it
-FAST = 0.5  # edge: where a vertex would go further in one step, seen from the middle of all, the step is halved,
+LOSS_KEPT = 0.05  # of the same: what it lost in steps before it may gain, but no more than this
+FAST = 1.5  # edges: where a vertex would go further in one step, seen from the middle of all, the step is halved,
 CAUTION = 8  # as are 1, 2, 4 and at most so many steps after one that went wrong,
 SHORT = 1.0 / 120.0  # [s] but not to less than this;
 SHORTEST = 1.0 / 480.0  # [s] nor is a step shorter than this looked at twice
@@ -57,6 +58,8 @@ class State:
     """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
     falling: Floats
     """(n,) share of gravity, 0 to 1, that each vertex is expected to follow: the cloth itself bears the rest"""
+    lost: float = 0.0
+    """[J] that the last steps lost: as much a step may gain (see `LOSS_KEPT`)"""
     step: int = 0
     """steps done since time 0"""
     caution: int = 0
@@ -276,7 +279,11 @@ class Simulation:
         return moved
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
-        """Whether edges were stretched too far, or the cloth gained energy that no body, pin or wind gave it."""
+        """Whether edges were stretched too far, or the cloth gained energy that no body, pin or wind gave it.
+
+        What steps lose is booked in `after`, and a later one may take it back: a fold that turns fast stores energy in
+        one step and returns it in the next.
+        """
         if overstretched(before.positions, after.positions, self.topology.edges, self.rest_lengths, LARGE_STRAIN):
             return True
         if self._elastic[0] is not before.positions:
@@ -288,7 +295,8 @@ class Simulation:
         fallen = weighted_way(masses, before.positions, after.positions, self.system.gravity)
         gained = self._elastic[1] - elastic + moving_after - moving - fallen
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
-        return gained > SMALL_GAIN * (moving + elastic) + given
+        after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + self._elastic[1]))
+        return gained > SMALL_GAIN * (moving + elastic) + given + before.lost
 
     def _fastest_mover(self, time: float, dt: float) -> float:
         """The largest speed [m/s] of bodies, pins and wind in the step."""
@@ -341,7 +349,7 @@ class Simulation:
                 v_new = final_velocity(x_new)
         falling = self._falling(state.falling, v_new - v, dt)
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
-        return State(x_new, v_new, impulses, memory + (v_new - v_end), falling, state.step)
+        return State(x_new, v_new, impulses, memory + (v_new - v_end), falling, state.lost, state.step)
 
     def _falling(self, before: Floats, dv: Floats, dt: float) -> Floats:
         """The share (n,) of gravity that vertices are expected to follow in the next step.

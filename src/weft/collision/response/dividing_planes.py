@@ -23,9 +23,11 @@ that was then held back are looked at again, with where it really ends, until al
 again from the new positions, which have new planes.
 
 Pairs are found once for both, in a box around the path that inertia and gravity would take each vertex and a margin.
-Boxes of cloth that falls are long, so its own pairs are looked for in a frame that falls with it. Where all vertices
-end in their boxes and all pairs have free space left, all may go all the way. Where not, pairs are looked for again,
-along the paths to x* and in the world, in which a vertex that is held back does not move. The vertices of bodies go
+Boxes of cloth that falls are long, so its own pairs are looked for in a frame that falls with it. Neighbours move
+together: most pairs whose boxes touch have free space at the start and at the expected end, and are left out. Those
+of a vertex that ends elsewhere are looked at again, and those of one that is held back. Where all vertices end in their
+boxes and all pairs have free space left, all may go all the way. Where a vertex leaves its box, or one is held back in
+a frame that falls, pairs are looked for again, along the paths to x* and in the world. The vertices of bodies go
 where they are told. Where the cloth cannot make way for them in this step, `finish` says so, and the simulation takes a
 shorter step.
 
@@ -99,7 +101,8 @@ class DividingPlanes:
         if np.abs(self._drift).max() < self._margin:
             self._drift = NO_DRIFT
         self.touches = np.zeros(n, np.uint8)
-        self._pairs, beside = self._finder.find(self._x, self._expected, 2.0 * self._margin, self._drift)
+        self._finder.search(self._x, self._expected, 2.0 * self._margin, self._drift)
+        self._pairs, beside = self._finder.near(self._x, self._expected, 2.0 * self._margin)
         self._held = build_constraints(n)
         self._held.filters[start.pinned] = 0.0
         self._held.change[start.pinned] = start.pin_velocities - start.v[start.pinned]
@@ -179,7 +182,8 @@ class DividingPlanes:
         goal[c.vertices] += np.maximum(short, 0.0)[:, None] * c.normals
         goal = np.concatenate([goal, self._start.bodies_t1])
         squeezed = c.vertices[self._left(c, goal[:n]) < least]  # between two bodies: they stay, or the step is too long
-        x = goal if len(squeezed) == 0 and self._is_clear(goal) else self._move(goal, squeezed)
+        is_clear = self._is_clear(goal)
+        x = goal if is_clear and len(squeezed) == 0 else self._move(goal, squeezed)
         if x is None:
             return None
         moved = np.ascontiguousarray(x[:n])
@@ -196,18 +200,23 @@ class DividingPlanes:
         """Whether all can go all the way: pairs of a vertex that ends elsewhere than expected are looked at anew."""
         self.held_back = 0
         marks = np.zeros(len(goal), np.uint8)
-        if leaves_boxes(self._x, self._expected, goal, self._drift, self._margin, len(self._start.x), marks):
+        self._has_left = leaves_boxes(
+            self._x, self._expected, goal, self._drift, self._margin, len(self._start.x), marks
+        )
+        if self._has_left:
             return False
         pairs = list(self._pairs)
         if marks.any():
-            pairs += self._finder.find_marked(self._x, goal, marks, may_stop=False)
+            pairs += self._finder.near_marked(self._x, goal, marks, may_stop=False)
         return not any(flags.any() for flags in self._unsafe(self._x, goal, pairs))
 
     def _move(self, goal: Floats, squeezed: Ints) -> Floats | None:
         """As far towards `goal` as is safe, in rounds; None where the cloth cannot make way for a body."""
         n, x = len(self._start.x), self._x
+        if self._has_left or self._drift.any():
+            self._finder.search(x, goal, 2.0 * CLOSEST)
         for _ in range(self.parameters.rounds):
-            pairs, _ = self._finder.find(x, goal, 2.0 * CLOSEST)
+            pairs, _ = self._finder.near(x, goal, 2.0 * CLOSEST)
             share = np.ones(len(goal))
             share[squeezed] = 0.0
             if not self._limit(x, goal, list(pairs), share):
@@ -247,7 +256,7 @@ class DividingPlanes:
             if is_new:
                 marks[marks == 1] = 2
                 marks[held & (marks == 0)] = 1
-                more = self._finder.find_marked(x, goal, marks, may_stop=True)
+                more = self._finder.near_marked(x, goal, marks, may_stop=True)
                 pairs += more
                 unsafe += self._unsafe(x, goal, more)
                 settled += [np.zeros(len(part.rows), np.bool_) for part in more]
