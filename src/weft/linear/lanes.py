@@ -258,7 +258,7 @@ def _turn_row(typing_context: Any, ways: Any, arms: Any, i: Any, z: Any, factor:
         _store(builder, _add_product(builder, _load(builder, place, vector), spread, moved), place)
         return context.get_dummy_value()
 
-    return types.void(types.UniTuple(types.float64, MODES), arms, types.int64, z, types.float64, p), codegen
+    return types.void(ways, arms, types.int64, z, types.float64, p), codegen
 
 
 def _modes_product(is_lowered: bool) -> Any:
@@ -276,9 +276,7 @@ def _modes_product(is_lowered: bool) -> Any:
                 products = [
                     builder.fmul(
                         columns[p],
-                        _spread(
-                            builder, _MODES_VECTOR, builder.load(_at(builder, b_data, p * MODES_WIDTH + column))
-                        ),
+                        _spread(builder, _MODES_VECTOR, builder.load(_at(builder, b_data, p * MODES_WIDTH + column))),
                         flags=("contract",),
                     )
                     for p in range(MODES)

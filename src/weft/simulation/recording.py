@@ -239,8 +239,8 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
     try:
         with np.load(path) as data:
             arrays = (data[name] for name in ("positions", "velocities", "impulses", "memory", "falling"))
-            counts = (int(data[name]) for name in ("step", "caution", "failures"))
-            state = State(*arrays, float(data["lost"]), *counts)
+            step, caution, failures = (int(data[name]) for name in ("step", "caution", "failures"))
+            state = State(*arrays, lost=float(data["lost"]), step=step, caution=caution, failures=failures)
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None

@@ -216,7 +216,8 @@ class DividingPlanes:
         if self._has_left or self._drift.any():
             self._finder.search(x, goal, 2.0 * CLOSEST)
         for _ in range(self.parameters.rounds):
-            pairs, _ = self._finder.near(x, goal, 2.0 * CLOSEST)
+            on_its_way = (x != goal).any(axis=1).astype(np.uint8)
+            pairs = self._finder.near_marked(x, goal, on_its_way, may_stop=False)
             share = np.ones(len(goal))
             share[squeezed] = 0.0
             if not self._limit(x, goal, list(pairs), share):

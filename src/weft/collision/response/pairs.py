@@ -24,7 +24,6 @@ from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
 
 NO_DRIFT = np.zeros(3)
-NO_MARKS = np.zeros(0, np.uint8)
 KEPT = 0.1  # of the contact distance: pairs that can come nearer than this are looked at
 CHUNKS = 32
 
@@ -106,7 +105,7 @@ class PairFinder:
         `margin` [m] from its end, along each axis. What vertices do otherwise is for `near_marked`.
         """
         spaces = self.reach, KEPT * self.reach
-        rows = [near_rows(*part, x_t0, x_t1, 0.5 * margin, spaces, NO_MARKS, False) for part in self._candidates]
+        rows = [near_rows(*part, x_t0, x_t1, 0.5 * margin, spaces, False) for part in self._candidates]
         return self._measured(x_t0, x_t1, rows), 0 if self._body_phase is None else len(rows[0])
 
     def near_marked(self, x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool) -> tuple[Pairs, Pairs]:
@@ -115,8 +114,8 @@ class PairFinder:
         Every vertex goes straight to `x_t1`. Where it `may_stop` on its way there, boxes around paths must be apart.
         """
         spaces = KEPT * self.reach, KEPT * self.reach
-        rows = [near_rows(*part, x_t0, x_t1, 0.0, spaces, marks, may_stop) for part in self._candidates]
-        return self._measured(x_t0, x_t1, rows)
+        marked = [part._replace(pairs=marked_pairs(*part, marks)) for part in self._candidates]
+        return self._measured(x_t0, x_t1, [near_rows(*part, x_t0, x_t1, 0.0, spaces, may_stop) for part in marked])
 
     def _measured(self, x_t0: Floats, x_t1: Floats, rows: list[Ints]) -> tuple[Pairs, Pairs]:
         by_kind = [
@@ -179,16 +178,6 @@ def _between(x: Floats, i: int, j: int, k: int, m: int, is_edges: bool) -> Vecto
 
 
 @kernel(inline=True)
-def _between_middles(x: Floats, i: int, j: int, k: int, m: int) -> Vector:
-    """From the middle of the second edge to that of the first, doubled."""
-    return (
-        x[i, 0] + x[j, 0] - x[k, 0] - x[m, 0],
-        x[i, 1] + x[j, 1] - x[k, 1] - x[m, 1],
-        x[i, 2] + x[j, 2] - x[k, 2] - x[m, 2],
-    )
-
-
-@kernel(inline=True)
 def _are_apart(
     x_t0: Floats,
     x_t1: Floats,
@@ -235,12 +224,38 @@ def _stay_apart(
     return bool(low - high > space * math.sqrt(nx * nx + ny * ny + nz * nz))
 
 
-@kernel(inline=True)
-def _is_asked_for(marks: Bytes, i: int, j: int, k: int, m: int) -> bool:
-    """Whether one of the vertices has the mark 1, and none the mark 2; without marks all are."""
-    if len(marks) == 0:
-        return True
-    return bool(max(max(marks[i], marks[j]), max(marks[k], marks[m])) == 1)
+@kernel
+def _largest_marks(marks: Bytes, features: Ints) -> Bytes:
+    """The largest mark of the vertices of each of `features` (m, 2) or (m, 3)."""
+    out = np.zeros(len(features), np.uint8)
+    for f in range(len(features)):
+        for place in range(features.shape[1]):
+            out[f] = max(out[f], marks[features[f, place]])
+    return out
+
+
+@kernel(parallel=True)
+def marked_pairs(pairs: Ints, edges: Ints, seconds: Ints, is_edges: bool, marks: Bytes) -> Ints:
+    """Those of `pairs` (k, 2) that have a vertex with the mark 1, and none with the mark 2."""
+    first = _largest_marks(marks, edges) if is_edges else marks
+    second = _largest_marks(marks, seconds)
+    n = len(pairs)
+    counts = np.zeros(CHUNKS + 1, np.int64)
+    for chunk in prange(CHUNKS):
+        count = 0
+        for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            count += int(max(first[pairs[q, 0]], second[pairs[q, 1]]) == 1)
+        counts[chunk + 1] = count
+    for chunk in range(CHUNKS):
+        counts[chunk + 1] += counts[chunk]
+    out = np.empty((counts[CHUNKS], 2), np.int32)
+    for chunk in prange(CHUNKS):
+        at = counts[chunk]
+        for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            if max(first[pairs[q, 0]], second[pairs[q, 1]]) == 1:
+                out[at, 0], out[at, 1] = pairs[q, 0], pairs[q, 1]
+                at += 1
+    return out
 
 
 @kernel(parallel=True)
@@ -253,7 +268,6 @@ def near_rows(
     x_t1: Floats,
     margin: float,
     spaces: tuple[float, float],
-    marks: Bytes,
     may_stop: bool,
 ) -> Ints:
     """The vertices (k, 4) of each pair that may come nearer than `spaces` [m], at the start and on the way.
@@ -269,17 +283,11 @@ def near_rows(
         count = 0
         for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             i, j, k, m = _vertices(pairs, q, edges, seconds, is_edges)
-            keep[q] = False
-            if _is_asked_for(marks, i, j, k, m):
-                if is_edges and not may_stop:  # most of all pairs, and the cheaper direction does for most of them
-                    nx, ny, nz = _between_middles(x_t0, i, j, k, m)
-                    if _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, spaces):
-                        continue
-                nx, ny, nz = _between(x_t0, i, j, k, m, is_edges)
-                if may_stop:
-                    keep[q] = not _stay_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, spaces[1])
-                else:
-                    keep[q] = not _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, spaces)
+            nx, ny, nz = _between(x_t0, i, j, k, m, is_edges)
+            if may_stop:
+                keep[q] = not _stay_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, spaces[1])
+            else:
+                keep[q] = not _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, spaces)
             count += int(keep[q])
         counts[chunk + 1] = count
     for chunk in range(CHUNKS):
