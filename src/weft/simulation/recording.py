@@ -238,9 +238,11 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
 
     try:
         with np.load(path) as data:
-            arrays = (data[name] for name in ("positions", "velocities", "impulses", "memory", "falling"))
+            x, v, impulses, memory, falling = (
+                data[name] for name in ("positions", "velocities", "impulses", "memory", "falling")
+            )
             step, caution, failures = (int(data[name]) for name in ("step", "caution", "failures"))
-            state = State(*arrays, lost=float(data["lost"]), step=step, caution=caution, failures=failures)
+            state = State(x, v, impulses, memory, falling, float(data["lost"]), step, caution, failures)
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None
