@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -60,6 +61,33 @@ def test_threads_for_little_work_is_one_and_is_undone():
     with jit.threads_for(10):
         assert jit.threads() == 1
     assert jit.threads() == before
+
+
+def test_a_crew_that_waits_for_a_busy_machine_works_alone_for_a_while(monkeypatch):
+    """Two threads get as much processor time as one would, then both get all of theirs."""
+    clock = {"wall": 0.0, "cpu": 0.0}
+    monkeypatch.setattr(jit.time, "perf_counter", lambda: clock["wall"])
+    monkeypatch.setattr(jit.time, "process_time", lambda: clock["cpu"])
+    monkeypatch.setattr(jit, "threads", lambda: clock["threads"])
+    crew, used = jit.Crew(), []
+
+    def work(share):
+        with crew.at_work(10_000):
+            used.append(clock["threads"])
+            clock["wall"] += 1.0
+            clock["cpu"] += share * clock["threads"]
+
+    def one_or_two(rows):
+        clock["threads"] = 2 if rows else 1
+        return nullcontext()
+
+    monkeypatch.setattr(jit, "threads_for", one_or_two)
+    for _ in range(jit.SLOW_STEPS + jit.STEPS_ALONE):
+        work(0.5)
+    assert used == [2] * jit.SLOW_STEPS + [1] * jit.STEPS_ALONE
+    for _ in range(2 * jit.STEPS_ALONE):
+        work(1.0)
+    assert set(used[jit.SLOW_STEPS + jit.STEPS_ALONE :]) == {2}
 
 
 def test_too_many_threads_are_refused():

@@ -23,6 +23,9 @@ from typing import Any, TypeVar, cast, overload
 from weft.errors import WeftError
 
 ROWS_PER_THREAD = 1000  # to pay for waking a thread
+BUSY = 1.2  # processor time over time: less than this on several threads is no help
+SLOW_STEPS = 3  # in a row, for a first one may have to compile,
+STEPS_ALONE = 60  # after which so many run on one thread before more are tried again
 STALE_CACHE_DAYS = 30  # a cache folder of other sources that nobody used for this long is removed
 
 
@@ -37,10 +40,11 @@ def requested_threads() -> int | None:
 
 
 _threads = requested_threads()
-# Threads that spin while they wait use up their share of a core that others want too: on two busy cores a parallel
-# kernel took 40 ms on two threads, 7 ms without. Waking one that sleeps costs more than most kernels take: on two idle
-# cores a frame took 154 ms with threads that sleep at once, 86 ms with threads that spin for some 20 us before.
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+# Waking a thread that sleeps costs more than most kernels take, but one that spins while it waits keeps others from its
+# core, the very thread that it waits for among them. Frames of cloth of 51 x 51 vertices on two cores, idle or with one
+# of them busy, took 26 or 22 ms with 300 turns before they sleep, 11 or 29 with 1000, 10 or 42 with 3000, 11 or 94 with
+# 20000; on one thread 13 in both cases (see `Crew`).
+os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 # Numba fixes its largest thread count at import; leave room for more threads than cores, so that
 # "the same bits for any number of threads" can be checked on any machine. A child process inherits the limit of its
 # parent, and may raise it.
@@ -51,7 +55,7 @@ import numba  # noqa: E402
 from numba import config, prange  # noqa: E402
 from numba.core import event  # noqa: E402
 
-__all__ = ["kernel", "prange", "set_threads", "threads", "threads_for"]
+__all__ = ["Crew", "kernel", "prange", "set_threads", "threads", "threads_for"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,6 +88,29 @@ def threads_for(rows: int) -> Iterator[None]:
         yield
     finally:
         numba.set_num_threads(before)
+
+
+class Crew:
+    """Decides from step to step whether more threads than one help. Results are the same; only time is at stake.
+
+    On a machine that is busy with other work threads wait for each other: all of them together then get no further than
+    one, or far less. That shows in the processor time of the process, which hardly exceeds the time that went by.
+    """
+
+    def __init__(self) -> None:
+        self._slow = self._alone = 0
+
+    @contextmanager
+    def at_work(self, rows: int) -> Iterator[None]:
+        """Use the threads that `rows` of work can feed, or one where more did not help in the last steps."""
+        with threads_for(0 if self._alone > 0 else rows):
+            wall, cpu, n = time.perf_counter(), time.process_time(), threads()
+            yield
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        self._alone = max(0, self._alone - 1)
+        self._slow = self._slow + 1 if n > 1 and cpu < BUSY * wall else 0
+        if self._slow == SLOW_STEPS:
+            self._slow, self._alone = 0, STEPS_ALONE
 
 
 def _source_hash() -> str:

@@ -20,7 +20,7 @@ from weft.geometry.edges import edge_lengths, overstretched
 from weft.geometry.mesh import Mesh
 from weft.geometry.rows import longest, mean_row, weighted_square, weighted_way
 from weft.integrators import Start, check_fit
-from weft.jit import threads_for
+from weft.jit import Crew
 from weft.methods import PARTS, part_choice
 from weft.parameters import check
 from weft.scene.build import World, build_world
@@ -98,6 +98,7 @@ class Simulation:
         self.steps_per_frame = scene.steps_per_frame or scene.parts.steps_per_frame
         self.dt = 1.0 / (scene.fps * self.steps_per_frame)
         self.clock = StageClock()
+        self._crew = Crew()
         x = self.world.positions
         self.state = state or State.start(x.copy(), self.world.velocities.copy())
         self.n_contacts = 0
@@ -201,7 +202,7 @@ class Simulation:
         """Advance by one time step."""
         caution, failures = self.state.caution, self.state.failures
         self._went_too_far = False
-        with threads_for(len(self.state.positions)):
+        with self._crew.at_work(len(self.state.positions)):
             advance = self._advance_halves if caution > 0 else self._advance
             state = advance(self.state, self.time, self.dt, MAX_HALVINGS)
         if caution > 0:

@@ -132,6 +132,38 @@ def test_what_follows_cloth_that_is_held_back_is_held_back_too(order):
     assert n_meetings(x, end, cloth.triangles) == 0
 
 
+FLAT = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
+def stacked(places):
+    """Triangles in planes z = const, a size and a place each."""
+    x = np.concatenate([size * FLAT + at for size, at in places])
+    return Mesh(x, np.arange(len(x), dtype=np.int32).reshape(-1, 3))
+
+
+def test_a_pair_that_was_to_move_together_is_found_when_one_stays():
+    """Two were to rise together, two others to sink, so that nothing drifts; then the upper one of the first stays."""
+    cloth = stacked([(0.1, [0, 0, 0]), (0.1, [0, 0, 0.1]), (0.1, [5, 0, 0]), (0.1, [5, 0, 0.1])])
+    x = cloth.positions
+    guess = x + np.repeat([0.6, 0.6, -0.6, -0.6], 3)[:, None] * [0.0, 0.0, 1.0]
+    goal = guess.copy()
+    goal[3:6] = x[3:6]
+    assert n_meetings(x, goal, cloth.triangles) > 0
+    _, end = finished(cloth, goal, guess=guess, rounds=1)
+    assert n_meetings(x, end, cloth.triangles) == 0
+    np.testing.assert_array_equal(finished(cloth, guess)[1], guess)
+
+
+def test_what_moved_together_with_cloth_that_is_held_back_is_held_back_too():
+    """A small triangle rises below a larger one that rises faster, until a third stops the larger one."""
+    cloth = stacked([(0.02, [0, 0, 0]), (0.1, [0, 0, 0.1]), (0.02, [0.08, 0, 0.3])])
+    x, goal = cloth.positions, cloth.positions.copy()
+    goal[:, 2] = np.repeat([0.4, 0.6, 0.3], 3)
+    _, end = finished(cloth, goal, rounds=1)
+    assert n_meetings(x, end, cloth.triangles) == 0
+    assert (end[:3, 2] < 0.3).all()
+
+
 def pushed(depth, speed, dt=1 / 120):
     """Impulse (3,) and drag (3, 3) on a vertex of 1 g, `depth` too near a floor at rest and rising at `speed`."""
     x, v = np.array([[0.0, 0.0, 0.01 - depth]]), np.array([[0.0, 0.0, speed]])
