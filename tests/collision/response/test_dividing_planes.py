@@ -142,12 +142,12 @@ def stacked(places):
 
 
 def test_a_pair_that_was_to_move_together_is_found_when_one_stays():
-    """Two were to rise together, two others to sink, so that nothing drifts; then the upper one of the first stays."""
+    """Two were to rise together, two others to sink, so that nothing drifts; then the upper ones of both stay."""
     cloth = stacked([(0.1, [0, 0, 0]), (0.1, [0, 0, 0.1]), (0.1, [5, 0, 0]), (0.1, [5, 0, 0.1])])
     x = cloth.positions
     guess = x + np.repeat([0.6, 0.6, -0.6, -0.6], 3)[:, None] * [0.0, 0.0, 1.0]
     goal = guess.copy()
-    goal[3:6] = x[3:6]
+    goal[3:6], goal[9:] = x[3:6], x[9:]
     assert n_meetings(x, goal, cloth.triangles) > 0
     _, end = finished(cloth, goal, guess=guess, rounds=1)
     assert n_meetings(x, end, cloth.triangles) == 0
