@@ -143,7 +143,7 @@ def stacked(places):
 
 def test_a_pair_that_was_to_move_together_is_found_when_one_stays():
     """Two were to rise together, two others to sink, so that nothing drifts; then the upper ones of both stay."""
-    cloth = stacked([(0.1, [0, 0, 0]), (0.1, [0, 0, 0.1]), (0.1, [5, 0, 0]), (0.1, [5, 0, 0.1])])
+    cloth = stacked([(0.02, [0, 0, 0]), (0.02, [0, 0, 0.1]), (0.02, [5, 0, 0]), (0.02, [5, 0, 0.1])])
     x = cloth.positions
     guess = x + np.repeat([0.6, 0.6, -0.6, -0.6], 3)[:, None] * [0.0, 0.0, 1.0]
     goal = guess.copy()
