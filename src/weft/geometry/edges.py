@@ -26,10 +26,10 @@ def edge_lengths(x: Floats, edges: Ints) -> Floats:
 
 @kernel
 def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limit: float) -> bool:
-    """Whether an edge ends strained beyond `limit` and by more than half of it more than at the start."""
+    """Whether an edge ends strained beyond `limit` and by more than a quarter of it more than at the start."""
     for e in range(len(edges)):
         i, j = edges[e, 0], edges[e, 1]
         end = _length(x_t1, i, j)
-        if end > (1.0 + limit) * rest[e] and end > _length(x_t0, i, j) + 0.5 * limit * rest[e]:
+        if end > (1.0 + limit) * rest[e] and end > _length(x_t0, i, j) + 0.25 * limit * rest[e]:
             return True
     return False

@@ -32,14 +32,15 @@ from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, un
 from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
-LARGE_STRAIN = 0.08  # an edge stretched further than this, and by more than half of it in one step: it was too long
+LARGE_STRAIN = 0.08  # an edge stretched further than this, and by more than a quarter of it in one step: it was too long
+MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.05  # of the same: what it lost in steps before it may gain, but no more than this
 FAST = 1.5  # edges: where a vertex would go further in one step, seen from the middle of all, the step is halved,
 CAUTION = 8  # as are 1, 2, 4 and at most so many steps after one that went wrong,
 SHORT = 1.0 / 120.0  # [s] but not to less than this;
-SHORTEST = 1.0 / 480.0  # [s] nor is a step shorter than this looked at twice
+SHORTEST = 1.0 / 960.0  # [s] nor is a step shorter than this looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
@@ -280,11 +281,13 @@ class Simulation:
         return moved
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
-        """Whether edges were stretched too far, or the cloth gained energy that no body, pin or wind gave it.
+        """Whether much was held back, edges were stretched far, or energy came that no body, pin or wind gave.
 
         What steps lose is booked in `after`, and a later one may take it back: a fold that turns fast stores energy in
         one step and returns it in the next.
         """
+        if self.response.held_back > MANY * len(after.positions):
+            return True
         if overstretched(before.positions, after.positions, self.topology.edges, self.rest_lengths, LARGE_STRAIN):
             return True
         if self._elastic[0] is not before.positions:

@@ -69,7 +69,9 @@ class DividingPlanesParameters(Parameters):
     stiffness: float = quantity(
         "stiffness of a contact, in inertias of a vertex in a step of 1/120 s", default=500.0, unit="1", gt=0, le=1e6
     )
-    softness: float = quantity("steps in which what was pressed together comes apart", default=5.0, ge=0, le=1000)
+    softness: float = quantity(
+        "steps of 1/120 s in which what was pressed together comes apart", default=5.0, ge=0, le=1000
+    )
     creep: float = quantity("slip speed below which friction is viscous", default=5e-4, unit="m/s", gt=0, le=1)
     rounds: int = quantity("safe moves in one step, at most", default=3, ge=1, le=100)
 
@@ -134,7 +136,7 @@ class DividingPlanes:
                 self._friction,
                 self._body_friction,
                 self._masses,
-                (start.dt, p.stiffness / USUAL_STEP**2, p.softness, p.creep),
+                (start.dt, p.stiffness / USUAL_STEP**2, p.softness * USUAL_STEP / start.dt, p.creep),
                 n,
                 count,
                 vertices,
@@ -157,7 +159,7 @@ class DividingPlanes:
             (start.x, start.x_free, start.ahead, start.v),
             self._clearance,
             self._masses,
-            (start.dt, p.stiffness / USUAL_STEP**2, p.softness, p.creep),
+            (start.dt, p.stiffness / USUAL_STEP**2, p.softness * USUAL_STEP / start.dt, p.creep),
             self._held.drag,
             self._held.impulses,
             self.touches,
