@@ -127,6 +127,16 @@ def test_a_sheet_lies_still_on_the_floor():
     assert np.abs(simulation.state.velocities).max() < 1e-4
 
 
+def test_stacked_sheets_land_without_a_burst():
+    """The lowest stops, and the others press on it: coming apart, they give back no more than they lost."""
+    simulation = Simulation(Scene.model_validate({"name": "stack", "fps": 60, **stacked(11)}))
+    start, height = simulation.energy(), simulation.state.positions[:, 2].max()
+    for _ in range(24):
+        simulation.step()
+        assert simulation.energy() < start
+    assert simulation.state.positions[:, 2].max() < 1.1 * height
+
+
 def test_cloth_that_holds_itself_up_is_not_drawn_to_the_floor():
     """It hangs at rest a millimetre above where it would touch, less than it would fall in a step."""
     cloth = [sheet(7, 0.5, pins=[{"where": "corners"}])]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +180,20 @@ def test_energy_is_kinetic_elastic_and_gravitational():
     resting = simulation.energy()
     simulation.state.positions[:, 2] += 2.0
     assert simulation.energy() - resting == pytest.approx(mass * 10.0 * 2.0)
+
+
+def test_a_step_may_gain_what_steps_before_it_lost():
+    simulation = build({"velocity": [0.0, 0.0, 10.0]}, method={})
+    simulation.step()
+    before = replace(simulation.state, velocities=simulation.world.velocities, lost=0.0)
+    gain = 0.1 * 0.5 * simulation.world.masses.sum() * 10.0**2
+    faster = replace(before, velocities=np.sqrt(1.1) * before.velocities)
+    judge = partial(simulation._went_wrong, after=faster, time=0.0, dt=simulation.dt)
+    assert judge(before)
+    assert not judge(replace(before, lost=gain))
+    assert faster.lost == pytest.approx(0.0, abs=1e-9), "it is spent"
+    assert not judge(replace(before, lost=10.0 * gain))
+    assert faster.lost == pytest.approx(module.LOSS_KEPT * 11.0 * gain, rel=0.01), "more is forgotten"
 
 
 def test_an_explosion_is_named():

@@ -21,6 +21,8 @@ from weft.geometry.mesh import Mesh
 from weft.geometry.rows import longest, mean_row, weighted_square, weighted_way
 from weft.integrators import Start, check_fit
 from weft.jit import Crew
+from weft.linear.blocks import block_products
+from weft.linear.springs import spring_impulses
 from weft.methods import PARTS, part_choice
 from weft.parameters import check
 from weft.scene.build import World, build_world
@@ -32,7 +34,9 @@ from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, un
 from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
-LARGE_STRAIN = 0.08  # an edge stretched further than this, and by more than a quarter of it in one step: it was too long
+LARGE_STRAIN = (
+    0.08  # an edge stretched further than this, and by more than a quarter of it in one step: it was too long
+)
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it
@@ -281,7 +285,7 @@ class Simulation:
         return moved
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
-        """Whether much was held back, edges were stretched far, or energy came that no body, pin or wind gave.
+        """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.
 
         What steps lose is booked in `after`, and a later one may take it back: a fold that turns fast stores energy in
         one step and returns it in the next.
@@ -299,8 +303,17 @@ class Simulation:
         fallen = weighted_way(masses, before.positions, after.positions, self.system.gravity)
         gained = self._elastic[1] - elastic + moving_after - moving - fallen
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
+        allowed = SMALL_GAIN * (moving + elastic) + given + before.lost
+        if gained > allowed:
+            gained -= max(self._contact_work(before), 0.0)
         after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + self._elastic[1]))
-        return gained > SMALL_GAIN * (moving + elastic) + given + before.lost
+        return gained > allowed
+
+    def _contact_work(self, before: State) -> float:
+        """The work [J] of contacts in the step: what was pressed together lifts what lies on it as it comes apart."""
+        c, dv = self.response.constraints(), self._dv
+        impulses = c.impulses - block_products(c.drag, dv) - spring_impulses(c.springs, dv)
+        return float(np.einsum("ij,ij->", impulses, before.velocities + dv))
 
     def _fastest_mover(self, time: float, dt: float) -> float:
         """The largest speed [m/s] of bodies, pins and wind in the step."""
@@ -315,6 +328,7 @@ class Simulation:
             with self.clock("solve"):
                 dv, impulses = self.integrator.solve(self.response.constraints())
             goal = x + dt * (v + dv)
+            self._dv = dv
             if self.response.meets_bodies:
                 break
             with self.clock("contacts"):
