@@ -193,7 +193,7 @@ def test_a_step_may_gain_what_steps_before_it_lost():
     assert not judge(replace(before, lost=gain))
     assert faster.lost == pytest.approx(0.0, abs=1e-9), "it is spent"
     assert not judge(replace(before, lost=10.0 * gain))
-    assert faster.lost == pytest.approx(module.LOSS_KEPT * 11.0 * gain, rel=0.01), "more is forgotten"
+    assert faster.lost == pytest.approx(module.LOSS_KEPT * 11.0 * gain, rel=0.1), "more is forgotten"
 
 
 def test_an_explosion_is_named():
