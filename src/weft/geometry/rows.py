@@ -31,7 +31,7 @@ def longest(x: Floats, middle: Floats) -> float:
     largest = 0.0
     for i in range(len(x)):
         square = (x[i, 0] - middle[0]) ** 2 + (x[i, 1] - middle[1]) ** 2 + (x[i, 2] - middle[2]) ** 2
-        if not square <= largest:
+        if square > largest or math.isnan(square):
             largest = square
     return math.sqrt(largest)
 

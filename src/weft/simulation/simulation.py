@@ -34,9 +34,7 @@ from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, un
 from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
-LARGE_STRAIN = (
-    0.08  # an edge stretched further than this, and by more than a quarter of it in one step: it was too long
-)
+LARGE_STRAIN = 0.08  # an edge stretched further, and by more than a quarter of this in one step: it was too long
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it

@@ -81,7 +81,8 @@ class Response(Protocol):
     Parameters: ClassVar[type[Parameters]]
     uses_springs: ClassVar[bool]
     """True where its constraints couple vertices: the integrator must solve for all of them at once. Its `touches` (n,)
-    then says of each vertex whether it is in a contact (`TOUCHES`), expected in one (`MAY_TOUCH`), or neither (0)"""
+    then says of each vertex whether it is in a contact (`TOUCHES`), expected in one (`MAY_TOUCH`), or neither (0), and
+    `held_back` how many vertices the last `finish` kept from where the solve led"""
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
     pushed out of them before it"""
