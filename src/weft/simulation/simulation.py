@@ -32,6 +32,7 @@ from weft.simulation.clock import StageClock
 from weft.simulation.system import ClothSystem
 from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, untangle_start
 from weft.strain import Springs, build_springs
+from weft.strain.sweeps import sweep_in_order
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.08  # an edge stretched further, and by more than a quarter of this in one step: it was too long
@@ -43,6 +44,7 @@ FAST = 1.5  # edges: where a vertex would go further in one step, seen from the 
 CAUTION = 8  # as are 1, 2, 4 and at most so many steps after one that went wrong,
 SHORT = 1.0 / 120.0  # [s] but not to less than this;
 SHORTEST = 1.0 / 960.0  # [s] nor is a step shorter than this looked at twice
+EASINGS, RINGS, SWEEPS, STUBBORN = 2, 8, 50, 0.1
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
@@ -358,6 +360,8 @@ class Simulation:
             x_new = self.response.finish(goal, self._contacts(x, goal, time, dt))
             if x_new is None:
                 return None
+            if self.response.uses_springs and self.response.held_back:
+                x_new = self._eased(x, x_new, goal)
             held = (x_new != goal).any(axis=1)
             v_new[held] = (x_new[held] - x[held]) / dt
             final_velocity = getattr(self.integrator, "final_velocity", None)
@@ -366,6 +370,27 @@ class Simulation:
         falling = self._falling(state.falling, v_new - v, dt)
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
         return State(x_new, v_new, impulses, memory + (v_new - v_end), falling, state.lost, state.step)
+
+    def _eased(self, x: Floats, x_new: Floats, goal: Floats) -> Floats:
+        """`x_new`, or what it becomes as neighbours follow a vertex that was held back, where edges are stretched far."""
+        edges, rest = self.topology.edges, self.rest_lengths
+        for _ in range(EASINGS):
+            lengths, before = edge_lengths(x_new, edges), edge_lengths(x, edges)
+            over = (lengths > (1.0 + 0.75*LARGE_STRAIN) * rest) & (lengths > before + 0.2 * LARGE_STRAIN * rest)
+            if not over.any():
+                break
+            is_near = np.zeros(len(x), bool)
+            is_near[edges[over]] = True
+            for _ in range(RINGS):
+                inner = is_near.copy()
+                is_near[edges[inner[edges].any(axis=1)]] = True
+            pick = np.flatnonzero(inner[edges].any(axis=1))
+            mobility = np.where((x_new != goal).any(axis=1), STUBBORN, 1.0) * (inner & ~self._is_pinned)
+            longest = np.maximum((1.0 + 0.5 * LARGE_STRAIN) * rest, before)
+            eased = x_new.copy()
+            sweep_in_order(edges[pick], np.zeros(len(pick)), longest[pick], mobility, SWEEPS, eased)
+            x_new = self.response.follow(eased)
+        return x_new
 
     def _falling(self, before: Floats, dv: Floats, dt: float) -> Floats:
         """The share (n,) of gravity that vertices are expected to follow in the next step.

@@ -134,11 +134,14 @@ class BroadPhase(Protocol):
     def pairs(self, other: Any) -> Ints:
         """(k, 2): own triangle, triangle of `other`."""
 
-    def candidates(self) -> Candidates:
-        """Vertex-triangle and edge-edge candidates within this mesh."""
+    def candidates(self, marks: Bools | None = None) -> Candidates:
+        """Vertex-triangle and edge-edge candidates within this mesh; only those of a marked vertex, if `marks` (n,)."""
 
-    def candidates_with(self, other: Any) -> CrossCandidates:
-        """Vertex-triangle, triangle-vertex and edge-edge candidates between this mesh and `other`."""
+    def candidates_with(self, other: Any, marks: Bools | None = None) -> CrossCandidates:
+        """Vertex-triangle, triangle-vertex and edge-edge candidates between this mesh and `other`.
+
+        Only those of a marked vertex of this mesh, if `marks` (n,) are given.
+        """
 
     def tested_boxes(self) -> TestedBoxes:
         """The boxes of the structure, and which of them the last search for pairs looked at."""

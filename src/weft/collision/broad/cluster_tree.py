@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import Bytes, Floats, Ints, Longs
+from weft.arrays import Bools, Bytes, Floats, Ints, Longs
 from weft.collision.broad.boxes import Boxes
 from weft.collision.broad.lanes import LANES
 from weft.collision.broad.layout import compact_order
@@ -38,6 +38,8 @@ class ClusterTree(NamedTuple):
     """(c,): sorted place of each cluster"""
     touched: Bytes
     """(b,): 1 where the last search looked at a block"""
+    marked: Bytes
+    """(b,): bit i says that box i of a block holds a marked vertex; see `update_marks`"""
 
 
 def build_cluster_tree(primitives: Ints, names: Ints, points: Floats, empty_vertex: int) -> ClusterTree:
@@ -60,6 +62,7 @@ def build_cluster_tree(primitives: Ints, names: Ints, points: Floats, empty_vert
         order=np.arange(n_clusters, dtype=np.int32),
         rank=np.arange(n_clusters, dtype=np.int32),
         touched=np.zeros(sum(sizes), np.uint8),
+        marked=np.zeros(sum(sizes), np.uint8),
     )
 
 
@@ -175,3 +178,20 @@ def update_blocks(vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree
     update_levels(vertices)
     update_levels(edges)
     update_levels(triangles)
+
+
+@kernel
+def update_marks(marks: Bools, tree: ClusterTree) -> None:
+    """Overwrite `marked` from the marks (n + 1,) of vertices, the empty one the last; `rank` must be up to date. O(n)."""
+    corners, marked, levels = tree.corners, tree.marked, tree.levels
+    marked[:] = 0
+    for ci in range(len(tree.order)):
+        bits = 0
+        for lane in range(LANES):
+            is_marked = marks[corners[ci, 0, lane]] | marks[corners[ci, 1, lane]] | marks[corners[ci, 2, lane]]
+            bits |= int(is_marked) << lane
+        marked[tree.rank[ci]] = bits
+    for level in range(levels.shape[0] - 2):
+        for place in range(levels[level + 1] - levels[level]):
+            if marked[levels[level] + place] != 0:
+                marked[levels[level + 1] + (place >> 3)] |= 1 << (place & 7)

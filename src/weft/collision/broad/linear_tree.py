@@ -26,10 +26,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import Ints, Longs
+from weft.arrays import Bools, Ints, Longs
 from weft.collision.broad import Candidates, Counters, CrossCandidates, TestedBoxes
 from weft.collision.broad.boxes import build_boxes, refit_vertex_boxes
-from weft.collision.broad.cluster_tree import ClusterTree, build_cluster_tree, update_blocks, update_order
+from weft.collision.broad.cluster_tree import ClusterTree, build_cluster_tree, update_blocks, update_marks, update_order
 from weft.collision.broad.lanes import LANES, count_bits, lowest_bit, overlap_mask, shared_vertex_mask
 from weft.collision.broad.layout import centres, pattern_coordinates
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE, PairBuffer
@@ -47,12 +47,19 @@ _ONE = np.uint64(1)
 _ABOVE = np.uint64(sum(1 << (8 * i + j) for i in range(8) for j in range(i + 1, 8)))
 _FIRST_COLUMN = np.uint64(0x0101010101010101)
 _FIRST_ROW = np.uint64(0xFF)
+_ROWS = np.array([sum(0xFF << (8 * i) for i in range(8) if byte >> i & 1) for byte in range(256)], np.uint64)
 _FROM = np.uint64(sum(1 << (8 * i + j) for i in range(8) for j in range(i, 8)))
+
+
+@kernel(inline=True)
+def marked_mask(tree_a: ClusterTree, tree_b: ClusterTree, a: int, b: int) -> np.uint64:
+    """Which of the 8 x 8 pairs of boxes of two blocks hold a marked vertex."""
+    return _ROWS[tree_a.marked[a]] | (_FIRST_COLUMN * np.uint64(tree_b.marked[b]))  # type: ignore[no-any-return]
 
 
 @kernel
 def expand_front(
-    tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, front: Longs, spare: Longs
+    tree_a: ClusterTree, tree_b: ClusterTree, rules: tuple[bool, bool, bool], front: Longs, spare: Longs
 ) -> tuple[int, int, int]:
     """Pairs of nodes whose boxes touch, level by level, until there are enough to share out.
 
@@ -69,7 +76,7 @@ def expand_front(
         opens_a, opens_b = level_a >= level_b, level_b >= level_a
         for i in range(n):
             a, b = front[i, 0], front[i, 1]
-            mask = node_mask(tree_a, tree_b, is_self, level_a, level_b, a, b)
+            mask = node_mask(tree_a, tree_b, rules, level_a, level_b, a, b)
             if not opens_b:
                 mask = any_column(mask)
             elif not opens_a:
@@ -90,7 +97,13 @@ def expand_front(
 
 @kernel
 def node_mask(
-    tree_a: ClusterTree, tree_b: ClusterTree, is_self: bool, level_a: int, level_b: int, a: int, b: int
+    tree_a: ClusterTree,
+    tree_b: ClusterTree,
+    rules: tuple[bool, bool, bool],
+    level_a: int,
+    level_b: int,
+    a: int,
+    b: int,
 ) -> np.uint64:
     """Which children of nodes `a` and `b` touch; within one tree each pair of children once."""
     block_a = tree_a.levels[level_a] + a
@@ -98,8 +111,10 @@ def node_mask(
     tree_a.touched[block_a] = 1
     tree_b.touched[block_b] = 1
     mask = overlap_mask(tree_a.blocks, block_a, tree_b.blocks, block_b)
-    if is_self and a == b:
+    if rules[0] and a == b:
         mask &= _FROM
+    if rules[2]:
+        mask &= marked_mask(tree_a, tree_b, block_a, block_b)
     return mask  # type: ignore[no-any-return]
 
 
@@ -125,7 +140,7 @@ def any_row(mask: np.uint64) -> np.uint64:
 def write_batch(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
-    rules: tuple[bool, bool],
+    rules: tuple[bool, bool, bool],
     batch: Longs,
     n: int,
     masks: npt.NDArray[np.uint64],
@@ -135,10 +150,10 @@ def write_batch(
 ) -> int:
     """Write the rows of `n` pairs of clusters from row `at` on, go on counting from row `end` on; return the next row.
 
-    `rules` are (within one tree, leave out primitives that share a vertex). Three loops, the first two without
+    `rules` are (within one tree, leave out primitives that share a vertex, leave out pairs without a mark). Three loops, the first two without
     branches: each keeps only what has bits left.
     """
-    is_self, is_apart = rules
+    is_self, is_apart, is_marked = rules
     n_hit = 0
     for i in range(n):
         a, b = batch[i, 0], batch[i, 1]
@@ -147,6 +162,8 @@ def write_batch(
         mask = overlap_mask(tree_a.blocks, a, tree_b.blocks, b)
         if is_self and a == b:
             mask &= _ABOVE
+        if is_marked:
+            mask &= marked_mask(tree_a, tree_b, a, b)
         masks[n_hit] = mask
         batch[n_hit, 0] = tree_a.order[a]
         batch[n_hit, 1] = tree_b.order[b]
@@ -183,7 +200,7 @@ def write_batch(
 def search_chunk(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
-    rules: tuple[bool, bool],
+    rules: tuple[bool, bool, bool],
     level: int,
     front: Longs,
     first: int,
@@ -212,7 +229,7 @@ def search_chunk(
                 batch[n, 0], batch[n, 1] = a, b
                 n += 1
                 continue
-            mask = node_mask(tree_a, tree_b, rules[0], below, below, a, b)
+            mask = node_mask(tree_a, tree_b, rules, below, below, a, b)
             n_tests += 1
             if below == 1:
                 while mask != _ZERO:
@@ -234,7 +251,7 @@ def search_chunk(
 def search_front(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
-    rules: tuple[bool, bool],
+    rules: tuple[bool, bool, bool],
     level: int,
     front: Longs,
     n_front: int,
@@ -319,21 +336,30 @@ class LinearTree:
         with self.counters.timed():
             return self._search("cross_triangle_triangle", self.triangles, other.triangles)
 
-    def candidates(self) -> Candidates:
+    def candidates(self, marks: Bools | None = None) -> Candidates:
         with self.counters.timed():
+            self._mark(marks)
+            m = marks is not None
             return Candidates(
-                self._search("vertex_triangle", self.vertices, self.triangles, is_apart=True),
-                self._search("edge_edge", self.edges, self.edges, is_self=True, is_apart=True),
+                self._search("vertex_triangle", self.vertices, self.triangles, is_apart=True, is_marked=m),
+                self._search("edge_edge", self.edges, self.edges, is_self=True, is_apart=True, is_marked=m),
             )
 
-    def candidates_with(self, other: LinearTree) -> CrossCandidates:
+    def candidates_with(self, other: LinearTree, marks: Bools | None = None) -> CrossCandidates:
         self._check(other)
         with self.counters.timed():
+            self._mark(marks)
+            m = marks is not None
             return CrossCandidates(
-                self._search("cross_vertex_triangle", self.vertices, other.triangles),
-                self._search("cross_triangle_vertex", self.triangles, other.vertices),
-                self._search("cross_edge_edge", self.edges, other.edges),
+                self._search("cross_vertex_triangle", self.vertices, other.triangles, is_marked=m),
+                self._search("cross_triangle_vertex", self.triangles, other.vertices, is_marked=m),
+                self._search("cross_edge_edge", self.edges, other.edges, is_marked=m),
             )
+
+    def _mark(self, marks: Bools | None) -> None:
+        if marks is not None:
+            for tree in self._trees:
+                update_marks(np.append(marks, np.False_), tree)
 
     def tested_boxes(self) -> TestedBoxes:
         """Boxes of the triangle tree; level 0 of a block tree is its deepest."""
@@ -356,8 +382,18 @@ class LinearTree:
             raise WeftError(f"linear_tree: expected another linear_tree to search against, got {type(other).__name__}")
 
     def _search(
-        self, kind: str, tree_a: ClusterTree, tree_b: ClusterTree, *, is_self: bool = False, is_apart: bool = False
+        self,
+        kind: str,
+        tree_a: ClusterTree,
+        tree_b: ClusterTree,
+        *,
+        is_self: bool = False,
+        is_apart: bool = False,
+        is_marked: bool = False,
     ) -> Ints:
+        rules = is_self, is_apart, is_marked
+        if is_marked and not any(tree_b is own for own in self._trees):
+            tree_b = tree_b._replace(marked=np.zeros_like(tree_b.marked))
         for tree in (tree_a, tree_b):
             tree.touched[:] = 0
         lower_top = min(len(tree_a.levels), len(tree_b.levels)) - 2
@@ -365,15 +401,16 @@ class LinearTree:
         if n_needed > len(self._fronts[0]):
             self._fronts = [np.empty((n_needed, 2), np.int64) for _ in range(2)]
         front, spare = self._fronts
-        level, n_front, n_tests = expand_front(tree_a, tree_b, is_self, front, spare)
+        level, n_front, n_tests = expand_front(tree_a, tree_b, rules, front, spare)
         if kind not in self._buffers:
             self._buffers[kind] = PairBuffer(tree_a.items.size)
         rows = self._buffers[kind].fill(
             lambda starts, rows_out, counts_out: search_front(
-                tree_a, tree_b, (is_self, is_apart), level, front, n_front, starts, rows_out, counts_out, self._tests
+                tree_a, tree_b, rules, level, front, n_front, starts, rows_out, counts_out, self._tests
             )
         )
         self.counters.boxes_tested += LANES * LANES * (n_tests + int(self._tests.sum()))
-        self.counters.boxes_skipped += count_untouched(tree_a) + (0 if is_self else count_untouched(tree_b))
+        if not is_marked:
+            self.counters.boxes_skipped += count_untouched(tree_a) + (0 if is_self else count_untouched(tree_b))
         self.counters.pairs_found += len(rows)
         return rows

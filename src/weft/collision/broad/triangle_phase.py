@@ -208,13 +208,22 @@ class TrianglePhase:
         with self.counters.timed():
             return self._found(self._search(other))
 
-    def candidates(self) -> Candidates:
+    def candidates(self, marks: Bools | None = None) -> Candidates:
         pairs = self.self_pairs()
         with self.counters.timed():
-            return Candidates(
-                self._found(self._candidates(self, pairs, VERTEX_TRIANGLE)),
-                self._found(self._candidates(self, pairs, EDGE_EDGE)),
+            rows = Candidates(
+                self._candidates(self, pairs, VERTEX_TRIANGLE),
+                self._candidates(self, pairs, EDGE_EDGE),
             )
+            if marks is not None:
+                of_edges = marks[self.primitives.edges].any(axis=1)
+                of_triangles = marks[self.primitives.triangles].any(axis=1)
+                keep = (
+                    marks[rows[0][:, 0]] | of_triangles[rows[0][:, 1]],
+                    of_edges[rows[1]].any(axis=1),
+                )
+                rows = Candidates(*(part[k] for part, k in zip(rows, keep, strict=True)))
+            return Candidates(*map(self._found, rows))
 
     def candidates_of(self, pairs: Ints) -> Candidates:
         """Candidates within the mesh of the given pairs of triangles, which a filter may have thinned out.
@@ -230,14 +239,16 @@ class TrianglePhase:
             found = [self._collect(everything, everything, pairs, kind) for kind in (VERTEX_TRIANGLE, EDGE_EDGE)]
             return Candidates(*(self._found(unique_rows(rows)) for rows in found))
 
-    def candidates_with(self, other: Self) -> CrossCandidates:
+    def candidates_with(self, other: Self, marks: Bools | None = None) -> CrossCandidates:
         pairs = self.pairs(other)
         with self.counters.timed():
-            return CrossCandidates(
-                self._found(self._candidates(other, pairs, VERTEX_TRIANGLE)),
-                self._found(self._candidates(other, pairs, TRIANGLE_VERTEX)),
-                self._found(self._candidates(other, pairs, EDGE_EDGE)),
-            )
+            rows = [self._candidates(other, pairs, kind) for kind in (VERTEX_TRIANGLE, TRIANGLE_VERTEX, EDGE_EDGE)]
+            if marks is not None:
+                of_triangles = marks[self.primitives.triangles].any(axis=1)
+                of_edges = marks[self.primitives.edges].any(axis=1)
+                of = (marks, of_triangles, of_edges)
+                rows = [part[own[part[:, 0]]] for part, own in zip(rows, of, strict=True)]
+            return CrossCandidates(*map(self._found, rows))
 
     def tested_boxes(self) -> TestedBoxes:
         """Boxes of the triangles, which are the whole structure unless a member has more."""

@@ -41,10 +41,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from weft.arrays import Bools, Bytes, Floats, Ints
+from weft.collision.narrow.proximity import closest_edge_edge, closest_vertex_triangle, unit_normal
 from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
 from weft.collision.response.pairs import NO_DRIFT, PairFinder, Pairs, along, bounds, free_space
 from weft.geometry.contacts import PlaneContacts
@@ -61,7 +63,26 @@ DEEP = 0.1  # of the contact distance: what is pressed together by more comes ap
 PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
 STIFFEST = 1000.0  # times the stiffness of a contact, however small its gap
 USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
+NO_VERTICES = np.zeros(0, np.int32)
 MARGIN = 0.75  # of the contact distance around the path of a vertex
+
+
+class Watched(NamedTuple):
+    """Pairs of both kinds that share their free space as they move."""
+
+    rows: Ints
+    """(k, 4)"""
+    is_edges: Bools
+    """(k,)"""
+    normals: Floats
+    """(k, 3)"""
+    gaps: Floats
+    """(k,)"""
+
+
+def watch(pairs: Sequence[Pairs]) -> Watched:
+    columns = [(part.rows, np.full(len(part.rows), part.edges), part.normals, part.gaps) for part in pairs]
+    return Watched(*map(np.concatenate, zip(*columns, strict=True)))
 
 
 class DividingPlanesParameters(Parameters):
@@ -74,7 +95,7 @@ class DividingPlanesParameters(Parameters):
         "steps of 1/120 s in which what was pressed together comes apart", default=10.0, ge=0, le=1000
     )
     creep: float = quantity("slip speed below which friction is viscous", default=5e-4, unit="m/s", gt=0, le=1)
-    rounds: int = quantity("safe moves in one step, at most", default=3, ge=1, le=100)
+    rounds: int = quantity("safe moves in one step, at most", default=6, ge=1, le=100)
 
 
 class DividingPlanes:
@@ -180,91 +201,108 @@ class DividingPlanes:
         c = contacts.select(~self._is_pinned[contacts.vertices])
         start = c.gaps + self._clearance[c.vertices] + self._start.dt * (c.velocities * c.normals).sum(axis=1)
         least = start - spare_of(start)  # of the free space before each plane, to be left at the end
-        goal = x_t1.copy()
-        short = least - self._left(c, goal)
-        goal[c.vertices] += np.maximum(short, 0.0)[:, None] * c.normals
-        goal = np.concatenate([goal, self._start.bodies_t1])
+        self._planes = c, least
+        goal = np.concatenate([self._before_planes(x_t1), self._start.bodies_t1])
         squeezed = c.vertices[self._left(c, goal[:n]) < least]  # between two bodies: they stay, or the step is too long
-        is_clear = self._is_clear(goal)
-        x = goal if is_clear and len(squeezed) == 0 else self._move(goal, squeezed)
+        x = self._move(goal, squeezed)
         if x is None:
             return None
+        self._ends = x
         moved = np.ascontiguousarray(x[:n])
         if bool((self._left(c, moved) < np.minimum(least, 0.5 * start)).any()):
             return None
         return moved
+
+    def _before_planes(self, x: Floats) -> Floats:
+        """`x` (n, 3), or where that leaves too little space before a plane that a vertex meets, so much before it."""
+        c, least = self._planes
+        out = x.copy()
+        out[c.vertices] += np.maximum(least - self._left(c, x), 0.0)[:, None] * c.normals
+        return out
 
     def _left(self, c: PlaneContacts, x: Floats) -> Floats:
         """Free space (k,) [m] between vertices at `x` and the planes that they meet, at the end of the step."""
         along: Floats = ((x - self._start.x)[c.vertices] * c.normals).sum(axis=1)
         return c.gaps + self._clearance[c.vertices] + along
 
-    def _is_clear(self, goal: Floats) -> bool:
-        """Whether all can go all the way: pairs of a vertex that ends elsewhere than expected are looked at anew."""
-        self.held_back = 0
-        marks = np.zeros(len(goal), np.uint8)
-        self._has_left = leaves_boxes(
-            self._x, self._expected, goal, self._drift, self._margin, len(self._start.x), marks
-        )
-        if self._has_left:
-            return False
-        pairs = list(self._pairs)
-        if marks.any():
-            pairs += self._finder.near_marked(self._x, goal, marks, may_stop=False)
-        return not any(flags.any() for flags in self._unsafe(self._x, goal, pairs))
-
     def _move(self, goal: Floats, squeezed: Ints) -> Floats | None:
-        """As far towards `goal` as is safe, in rounds; None where the cloth cannot make way for a body."""
-        n, x = len(self._start.x), self._x
-        if self._has_left or self._drift.any():
-            self._finder.search(x, goal, 2.0 * CLOSEST)
-        for _ in range(self.parameters.rounds):
-            on_its_way = (x != goal).any(axis=1).astype(np.uint8)
-            pairs = self._finder.near_marked(x, goal, on_its_way, may_stop=False)
-            share = np.ones(len(goal))
-            share[squeezed] = 0.0
-            if not self._limit(x, goal, list(pairs), share):
+        """As far towards `goal` as is safe; None where the cloth cannot make way for a body.
+
+        Vertices that end elsewhere than expected have other pairs; those that leave their boxes, others than were found.
+        """
+        elsewhere, left = np.zeros((2, len(goal)), np.uint8)
+        leaves_boxes(self._x, self._expected, goal, self._drift, self._margin, len(self._start.x), elsewhere, left)
+        self._finder.set_paths(self._x, goal, 2.0 * CLOSEST)
+        pairs = list(self._pairs)
+        if elsewhere.any():
+            pairs += self._finder.near_marked(self._x, goal, elsewhere)
+        if left.any():
+            pairs += self._finder.along_paths(self._x, goal, left, may_stop=False)
+        watched = self._unsafe(self._x, goal, pairs)
+        return self._go(self._x, goal, watched, np.zeros(len(goal), np.uint8), squeezed)
+
+    def follow(self, goal: Floats) -> Floats:
+        """From where `finish` ended as far towards `goal` (n, 3) as is safe."""
+        n, x = len(goal), self._ends
+        goal = np.concatenate([self._before_planes(goal), x[n:]])
+        self._finder.set_paths(x, goal, 2.0 * CLOSEST)
+        marks = (x != goal).any(axis=1).astype(np.uint8)
+        pairs = self._finder.along_paths(x, goal, marks, may_stop=True)
+        moved = self._go(x, goal, self._unsafe(x, goal, pairs), 2 * marks, NO_VERTICES)
+        if moved is not None:
+            self._ends = moved
+        return np.ascontiguousarray(self._ends[:n])
+
+    def _go(self, x: Floats, goal: Floats, watched: Watched, marks: Bytes, squeezed: Ints) -> Floats | None:
+        """From `x` as far towards `goal` as is safe, in rounds; None where the cloth cannot make way for a body.
+
+        `watched` are pairs that are not safe if all go all the way, and all pairs of vertices with the mark 2.
+        """
+        n = len(self._start.x)
+        share = np.ones(len(goal))
+        share[squeezed] = 0.0
+        for round_ in range(self.parameters.rounds):
+            if round_ > 0:
+                marks = held.astype(np.uint8)
+                pairs = self._finder.along_paths(x, goal, marks, may_stop=True)
+                watched, marks, share = watch(pairs), 2 * marks, np.ones(len(goal))
+            if not self._limit(x, goal, watched, marks, share):
                 return None
-            x = np.where(share[:, None] == 1.0, goal, x + share[:, None] * (goal - x))
+            held = share < 1.0
+            before, x = x, goal.copy()
+            x[held] = before[held] + share[held, None] * (goal[held] - before[held])
             self.held_back = int((share[:n] < DONE).sum())
             if self.held_back == 0:
                 break
         return x
 
-    def _unsafe(self, x: Floats, goal: Floats, pairs: Sequence[Pairs]) -> list[Bools]:
-        flags = [np.empty(len(part.rows), np.bool_) for part in pairs]
-        for part, out in zip(pairs, flags, strict=True):
-            mark_unsafe(x, goal, part.rows, part.edges, part.normals, part.gaps, out)
-        return flags
+    def _unsafe(self, x: Floats, goal: Floats, pairs: Sequence[Pairs]) -> Watched:
+        """Those of `pairs` that would use up their free space, were all vertices to go all the way."""
+        parts = []
+        for part in pairs:
+            flags = np.empty(len(part.rows), np.bool_)
+            mark_unsafe(x, goal, part.rows, part.edges, part.normals, part.gaps, flags)
+            parts.append(part.select(flags))
+        return watch(parts)
 
-    def _limit(self, x: Floats, goal: Floats, pairs: list[Pairs], share_inout: Floats) -> bool:
+    def _limit(self, x: Floats, goal: Floats, watched: Watched, marks: Bytes, share_inout: Floats) -> bool:
         """Lower shares until all pairs agree; False where the cloth cannot make way for a body.
 
-        A vertex that is held back meets others than `pairs`, which go all the way: they are looked for as well.
+        A vertex that is held back meets others than those `watched`, which go all the way: they are looked for as well,
+        but for those that have the mark 2.
         """
-        unsafe, settled = self._unsafe(x, goal, pairs), [np.zeros(len(part.rows), np.bool_) for part in pairs]
-        n = len(self._start.x)
-        marks, blocked = np.zeros(len(goal), np.uint8), 0
-        is_new = any(flags.any() for flags in unsafe) or bool((share_inout < 1.0).any())
-        while is_new:
-            while is_new:
-                is_new = False
-                for part, flags, done in zip(pairs, unsafe, settled, strict=True):
-                    changed, stuck = hold_back(
-                        x, goal, part.rows, part.edges, part.normals, part.gaps, n, flags, done, share_inout
-                    )
-                    is_new |= changed
-                    blocked += stuck
-            held = share_inout < 1.0
-            is_new = bool((held & (marks == 0)).any())
-            if is_new:
-                marks[marks == 1] = 2
-                marks[held & (marks == 0)] = 1
-                more = self._finder.near_marked(x, goal, marks, may_stop=True)
-                pairs += more
-                unsafe += self._unsafe(x, goal, more)
-                settled += [np.zeros(len(part.rows), np.bool_) for part in more]
-        return blocked == 0
+        n, settled, blocked = len(self._start.x), np.zeros(len(watched.rows), np.bool_), 0
+        while True:
+            blocked += hold_back(x, goal, *watched, n, settled, share_inout)
+            held = (share_inout < 1.0) & (marks == 0)
+            if not held.any():
+                return blocked == 0
+            marks = marks.copy()
+            marks[held] = 1
+            more = watch(self._finder.along_paths(x, goal, marks, may_stop=True))
+            marks[held] = 2
+            watched = Watched(*map(np.concatenate, zip(watched, more, strict=True)))
+            settled = np.concatenate([settled, np.zeros(len(more.rows), np.bool_)])
 
 
 @kernel
@@ -411,6 +449,43 @@ def spare_of(sep: Floats) -> Floats:
     return spare
 
 
+@kernel
+def _corners(x: Floats, rows: Ints, q: int) -> Floats:
+    """(4, 3) where the vertices of row q are."""
+    out = np.empty((4, 3))
+    for place in range(4):
+        for c in range(3):
+            out[place, c] = x[rows[q, place], c]
+    return out
+
+
+@kernel
+def _turns_aside(start: Floats, end: Floats, edges: bool, nx: float, ny: float, nz: float) -> bool:
+    """Whether the two sides (4, 3) keep free space along another direction than n, in which they started.
+
+    Any direction will do in which they have it at both ends: that of the closest points at the end, or the one halfway
+    between that and n. Pairs that turn as they pass each other have it there: nine of ten that have none along n.
+    """
+    if edges:
+        _w0, _w1, _w2, _w3, rx, ry, rz, _kind = closest_edge_edge(end, 0, 1, 2, 3)
+    else:
+        _w0, _w1, _w2, _w3, rx, ry, rz, _kind = closest_vertex_triangle(end, 0, 1, 2, 3)
+    mx, my, mz, distance = unit_normal(rx, ry, rz, 0.0, 0.0, 0.0)
+    if distance == 0.0:
+        return False
+    for halfway in (0.0, 1.0):
+        dx, dy, dz = mx + halfway * nx, my + halfway * ny, mz + halfway * nz
+        size = math.sqrt(dx * dx + dy * dy + dz * dz)
+        if size < 1e-3:
+            continue
+        dx, dy, dz = dx / size, dy / size, dz / size
+        sep = free_space(start, 0, 1, 2, 3, edges, dx, dy, dz)
+        left = free_space(end, 0, 1, 2, 3, edges, dx, dy, dz)
+        if sep > CLOSEST and left >= sep - spare_space(sep):
+            return True
+    return False
+
+
 @kernel(parallel=True)
 def mark_unsafe(
     x: Floats, goal: Floats, rows: Ints, edges: bool, normals: Floats, gaps: Floats, unsafe_out: Bools
@@ -422,6 +497,8 @@ def mark_unsafe(
         sep = free_space(x, i, j, k, m, edges, nx, ny, nz)
         left = free_space(goal, i, j, k, m, edges, nx, ny, nz)
         unsafe_out[q] = gaps[q] <= 0.0 or left < sep - spare_space(sep)
+        if unsafe_out[q] and gaps[q] > 0.0:
+            unsafe_out[q] = not _turns_aside(_corners(x, rows, q), _corners(goal, rows, q), edges, nx, ny, nz)
 
 
 @kernel
@@ -429,94 +506,110 @@ def hold_back(
     x: Floats,
     goal: Floats,
     rows: Ints,
-    edges: bool,
+    is_edges: Bools,
     normals: Floats,
     gaps: Floats,
     n: int,
-    unsafe: Bools,
     settled_inout: Bools,
     share_inout: Floats,
-) -> tuple[bool, int]:
-    """Lower the shares of the vertices of unsafe pairs; return whether any changed, and how many no share can save.
+) -> int:
+    """Lower the shares of vertices until no pair that is not safe is left; return how many no share can save.
 
     A pair is `settled` once each of its vertices stays on its own side of a plane that does not move: whatever else
     holds them back, it is safe. A pair in which a body moves into cloth that stays has no such plane.
     """
     at, go = np.empty(4), np.empty(4)
-    changed, stuck = False, 0
-    for q in range(len(rows)):
-        if settled_inout[q]:
-            continue
-        i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
-        if not unsafe[q] and share_inout[i] == share_inout[j] == share_inout[k] == share_inout[m] == 1.0:
-            continue
-        nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
-        for place in range(4):
-            at[place] = along(x, rows[q, place], nx, ny, nz)
-            go[place] = along(goal, rows[q, place], nx, ny, nz)
-        low, high = bounds(at[0], at[1], at[2], at[3], edges)
-        sep = low - high
-        spare = spare_space(sep) if gaps[q] > 0.0 else 0.0
-        low_end, high_end = bounds(
-            at[0] + share_inout[i] * (go[0] - at[0]),
-            at[1] + share_inout[j] * (go[1] - at[1]),
-            at[2] + share_inout[k] * (go[2] - at[2]),
-            at[3] + share_inout[m] * (go[3] - at[3]),
-            edges,
-        )
-        if gaps[q] > 0.0 and low_end - high_end >= sep - spare:
-            continue
-        low_goal, high_goal = bounds(go[0], go[1], go[2], go[3], edges)
-        down, up = max(0.0, low - low_goal), max(0.0, high_goal - high)
-        if i >= n:  # a body takes what it needs, and the cloth the rest
-            floor, ceiling = low - down, high + max(0.0, spare - down)
-            stuck += int(down > spare and down > 1e-12)
-        elif m >= n:
-            floor, ceiling = low - max(0.0, spare - up), high + up
-            stuck += int(up > spare and up > 1e-12)
-        else:
-            part = down / (down + up) if down + up > 0.0 else 0.5
-            floor, ceiling = low - spare * part, high + spare * (1.0 - part)
-        settled_inout[q] = True
-        for place in range(4):
-            v = rows[q, place]
-            if v >= n:
+    lowered, looked_at = np.ones(len(share_inout), np.int32), np.zeros(len(rows), np.int32)  # passes
+    now, stuck, changed = 1, 0, True
+    while changed:
+        changed = False
+        now += 1
+        for q in range(len(rows)):
+            i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
+            if settled_inout[q] or looked_at[q] > max(max(lowered[i], lowered[j]), max(lowered[k], lowered[m])):
                 continue
-            share = 1.0
-            if place == 0 or (edges and place == 1):
-                if go[place] < floor:
-                    share = max(0.0, (at[place] - floor) / (at[place] - go[place]))
-            elif go[place] > ceiling:
-                share = max(0.0, (ceiling - at[place]) / (go[place] - at[place]))
-            if share < share_inout[v]:
-                share_inout[v] = share
-                changed = True
-    return changed, stuck
+            looked_at[q] = now
+            edges = is_edges[q]
+            nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
+            for place in range(4):
+                at[place] = along(x, rows[q, place], nx, ny, nz)
+                go[place] = along(goal, rows[q, place], nx, ny, nz)
+            low, high = bounds(at[0], at[1], at[2], at[3], edges)
+            sep = low - high
+            spare = spare_space(sep) if gaps[q] > 0.0 else 0.0
+            low_end, high_end = bounds(
+                at[0] + share_inout[i] * (go[0] - at[0]),
+                at[1] + share_inout[j] * (go[1] - at[1]),
+                at[2] + share_inout[k] * (go[2] - at[2]),
+                at[3] + share_inout[m] * (go[3] - at[3]),
+                edges,
+            )
+            if gaps[q] > 0.0:
+                if low_end - high_end >= sep - spare:
+                    continue
+                start, end = _corners(x, rows, q), _corners(goal, rows, q)
+                for place in range(4):
+                    for c in range(3):
+                        end[place, c] = start[place, c] + share_inout[rows[q, place]] * (end[place, c] - start[place, c])
+                if _turns_aside(start, end, edges, nx, ny, nz):
+                    continue
+            low_goal, high_goal = bounds(go[0], go[1], go[2], go[3], edges)
+            down, up = max(0.0, low - low_goal), max(0.0, high_goal - high)
+            if i >= n:  # a body takes what it needs, and the cloth the rest
+                floor, ceiling = low - down, high + max(0.0, spare - down)
+                stuck += int(down > spare and down > 1e-12)
+            elif m >= n:
+                floor, ceiling = low - max(0.0, spare - up), high + up
+                stuck += int(up > spare and up > 1e-12)
+            else:
+                part = down / (down + up) if down + up > 0.0 else 0.5
+                floor, ceiling = low - spare * part, high + spare * (1.0 - part)
+            settled_inout[q] = True
+            for place in range(4):
+                v = rows[q, place]
+                if v >= n:
+                    continue
+                share = 1.0
+                if place == 0 or (edges and place == 1):
+                    if go[place] < floor:
+                        share = max(0.0, (at[place] - floor) / (at[place] - go[place]))
+                elif go[place] > ceiling:
+                    share = max(0.0, (ceiling - at[place]) / (go[place] - at[place]))
+                if share < share_inout[v]:
+                    share_inout[v] = share
+                    lowered[v] = now
+                    changed = True
+    return stuck
 
 
 @kernel
 def leaves_boxes(
-    x: Floats, expected: Floats, goal: Floats, drift: Floats, margin: float, n: int, marks_out: Bytes
-) -> bool:
-    """Whether one of the first `n` vertices ends outside a box in which its pairs were looked for.
+    x: Floats,
+    expected: Floats,
+    goal: Floats,
+    drift: Floats,
+    margin: float,
+    n: int,
+    elsewhere_out: Bytes,
+    left_out: Bytes,
+) -> None:
+    """Mark those of the first `n` vertices that end further than `margin` from where they were `expected`, or that
+    leave the box in which their pairs were looked for.
 
-    Those that end in it, but further than `margin` from where they were `expected`, get the mark 1. Pairs of the cloth
-    with itself were looked for in a frame that moves by `drift`. What all vertices do beyond that, on average, is of no
-    concern to them: it is as if the frame had done it, too.
+    Pairs of the cloth with itself were looked for in a frame that moves by `drift`. What all vertices do beyond that,
+    on average, is of no concern to them: it is as if the frame had done it, too.
     """
     off = np.zeros(3)
     for i in range(n):
         for c in range(3):
             off[c] += (goal[i, c] - expected[i, c]) / n
     for i in range(n):
-        marks_out[i] = 0
+        is_elsewhere = has_left = False
         for c in range(3):
             start, end, place = x[i, c], expected[i, c], goal[i, c]
-            if place < min(start, end) - margin or place > max(start, end) + margin:
-                return True
-            if abs(place - end) > margin or abs(place - off[c] - end) > margin:
-                marks_out[i] = 1
+            has_left |= place < min(start, end) - margin or place > max(start, end) + margin
+            is_elsewhere |= abs(place - end) > margin or abs(place - off[c] - end) > margin
             end, place = end - drift[c], place - drift[c] - off[c]
-            if place < min(start, end) - margin or place > max(start, end) + margin:
-                return True
-    return False
+            has_left |= place < min(start, end) - margin or place > max(start, end) + margin
+        elsewhere_out[i] = is_elsewhere
+        left_out[i] = has_left

@@ -19,6 +19,7 @@ from weft.collision.narrow.proximity import (
     closest_vertex_triangle,
     unit_normal,
 )
+from weft.collision.broad import Candidates, CrossCandidates
 from weft.collision.response import Surroundings
 from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
@@ -42,6 +43,11 @@ class Pairs(NamedTuple):
     """(k, 4) signed weights of the closest points"""
     bears: Bools
     """(k,) it pushes if it is too near: its closest points lie inside both features, or it is pressed hard"""
+
+    def select(self, keep: Bools) -> Pairs:
+        return Pairs(
+            self.rows[keep], self.edges, self.normals[keep], self.gaps[keep], self.weights[keep], self.bears[keep]
+        )
 
 
 class CandidateRows(NamedTuple):
@@ -78,25 +84,30 @@ class PairFinder:
         That box is larger by half of `margin` [m] on all sides. The cloth's own pairs are looked for in a frame that
         moves by `drift` (3,) [m] in the step.
         """
-        n = self._n
+        n, body_phase = self._n, self._body_phase
         self._cloth_phase.refit(x_t0[:n], x_t1[:n] - drift, margin)
-        own = self._cloth_phase.candidates()
-        self._candidates = [
+        own, cross = self._cloth_phase.candidates(), None
+        if body_phase is not None:
+            if drift.any():
+                self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
+            body_phase.refit(x_t0[n:], x_t1[n:], margin)
+            cross = self._cloth_phase.candidates_with(body_phase)
+        self._candidates = self._rows(own, cross)
+
+    def _rows(self, own: Candidates, cross: CrossCandidates | None) -> list[CandidateRows]:
+        rows = [
             CandidateRows(own.vertex_triangle, self._edges, self._triangles, False),
             CandidateRows(own.edge_edge, self._edges, self._edges, True),
         ]
-        if self._body_phase is not None:
-            if drift.any():
-                self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
-            self._body_phase.refit(x_t0[n:], x_t1[n:], margin)
-            cross = self._cloth_phase.candidates_with(self._body_phase)
-            through = cross.triangle_vertex[:, ::-1] + np.array([n, 0], np.int32)
-            self._candidates = [
-                CandidateRows(cross.vertex_triangle, self._edges, self._body_triangles, False),
-                *self._candidates,
-                CandidateRows(through, self._edges, self._triangles, False),
-                CandidateRows(cross.edge_edge, self._edges, self._body_edges, True),
-            ]
+        if cross is None:
+            return rows
+        through = cross.triangle_vertex[:, ::-1] + np.array([self._n, 0], np.int32)
+        return [
+            CandidateRows(cross.vertex_triangle, self._edges, self._body_triangles, False),
+            *rows,
+            CandidateRows(through, self._edges, self._triangles, False),
+            CandidateRows(cross.edge_edge, self._edges, self._body_edges, True),
+        ]
 
     def near(self, x_t0: Floats, x_t1: Floats, margin: float) -> tuple[tuple[Pairs, Pairs], int]:
         """Vertex-triangle and edge-edge pairs; the first of the former, so many, are a cloth vertex on a body.
@@ -108,13 +119,37 @@ class PairFinder:
         rows = [near_rows(*part, x_t0, x_t1, 0.5 * margin, spaces, False) for part in self._candidates]
         return self._measured(x_t0, x_t1, rows), 0 if self._body_phase is None else len(rows[0])
 
-    def near_marked(self, x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool) -> tuple[Pairs, Pairs]:
-        """The candidates that have a vertex with the mark 1, and none with the mark 2, and can cross.
+    def near_marked(self, x_t0: Floats, x_t1: Floats, marks: Bytes) -> tuple[Pairs, Pairs]:
+        """The candidates that have a vertex with the mark 1 and can cross; every vertex goes straight to `x_t1`."""
+        return self._near_of(self._candidates, x_t0, x_t1, marks, may_stop=False)
 
-        Every vertex goes straight to `x_t1`. Where it `may_stop` on its way there, boxes around paths must be apart.
+    def set_paths(self, x_t0: Floats, x_t1: Floats, margin: float) -> None:
+        """What `along_paths` looks at from now on: paths that are straight, and end or stop on their way."""
+        self._paths: tuple[Floats, Floats, float] | None = (x_t0, x_t1, margin)
+
+    def along_paths(self, x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool) -> tuple[Pairs, Pairs]:
+        """All that can cross and have a vertex of the cloth with the mark 1, and none with the mark 2.
+
+        Every vertex goes straight to `x_t1`, along a part of its path (see `set_paths`). Where it `may_stop` on its
+        way there, boxes around paths must be apart.
         """
+        n, body_phase = self._n, self._body_phase
+        if self._paths is not None:
+            start, end, margin = self._paths
+            self._paths = None
+            self._cloth_phase.refit(start[:n], end[:n], margin)
+            if body_phase is not None:
+                body_phase.refit(start[n:], end[n:], margin)
+        looked_for = marks[:n] == 1
+        own = self._cloth_phase.candidates(looked_for)
+        cross = None if body_phase is None else self._cloth_phase.candidates_with(body_phase, looked_for)
+        return self._near_of(self._rows(own, cross), x_t0, x_t1, marks, may_stop)
+
+    def _near_of(
+        self, candidates: list[CandidateRows], x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool
+    ) -> tuple[Pairs, Pairs]:
         spaces = KEPT * self.reach, KEPT * self.reach
-        marked = [part._replace(pairs=marked_pairs(*part, marks)) for part in self._candidates]
+        marked = [part._replace(pairs=marked_pairs(*part, marks)) for part in candidates]
         return self._measured(x_t0, x_t1, [near_rows(*part, x_t0, x_t1, 0.0, spaces, may_stop) for part in marked])
 
     def _measured(self, x_t0: Floats, x_t1: Floats, rows: list[Ints]) -> tuple[Pairs, Pairs]:
@@ -224,27 +259,22 @@ def _stay_apart(
     return bool(low - high > space * math.sqrt(nx * nx + ny * ny + nz * nz))
 
 
-@kernel
-def _largest_marks(marks: Bytes, features: Ints) -> Bytes:
-    """The largest mark of the vertices of each of `features` (m, 2) or (m, 3)."""
-    out = np.zeros(len(features), np.uint8)
-    for f in range(len(features)):
-        for place in range(features.shape[1]):
-            out[f] = max(out[f], marks[features[f, place]])
-    return out
+@kernel(inline=True)
+def _is_marked(pairs: Ints, q: int, edges: Ints, seconds: Ints, is_edges: bool, marks: Bytes) -> bool:
+    """Whether a vertex of pair q has the mark 1, and none the mark 2."""
+    i, j, k, m = _vertices(pairs, q, edges, seconds, is_edges)
+    return bool(max(max(marks[i], marks[j]), max(marks[k], marks[m])) == 1)
 
 
 @kernel(parallel=True)
 def marked_pairs(pairs: Ints, edges: Ints, seconds: Ints, is_edges: bool, marks: Bytes) -> Ints:
     """Those of `pairs` (k, 2) that have a vertex with the mark 1, and none with the mark 2."""
-    first = _largest_marks(marks, edges) if is_edges else marks
-    second = _largest_marks(marks, seconds)
     n = len(pairs)
     counts = np.zeros(CHUNKS + 1, np.int64)
     for chunk in prange(CHUNKS):
         count = 0
         for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            count += int(max(first[pairs[q, 0]], second[pairs[q, 1]]) == 1)
+            count += int(_is_marked(pairs, q, edges, seconds, is_edges, marks))
         counts[chunk + 1] = count
     for chunk in range(CHUNKS):
         counts[chunk + 1] += counts[chunk]
@@ -252,7 +282,7 @@ def marked_pairs(pairs: Ints, edges: Ints, seconds: Ints, is_edges: bool, marks:
     for chunk in prange(CHUNKS):
         at = counts[chunk]
         for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            if max(first[pairs[q, 0]], second[pairs[q, 1]]) == 1:
+            if _is_marked(pairs, q, edges, seconds, is_edges, marks):
                 out[at, 0], out[at, 1] = pairs[q, 0], pairs[q, 1]
                 at += 1
     return out
