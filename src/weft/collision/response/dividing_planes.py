@@ -64,7 +64,7 @@ PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none 
 STIFFEST = 1000.0  # times the stiffness of a contact, however small its gap
 USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 NO_VERTICES = np.zeros(0, np.int32)
-MARGIN = 0.75  # of the contact distance around the path of a vertex
+MARGIN = 0.5  # of the contact distance around the path of a vertex
 
 
 class Watched(NamedTuple):
