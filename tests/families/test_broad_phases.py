@@ -110,6 +110,25 @@ def test_finds_every_pair_between_two_meshes(name, options, moving):
         assert len(rows) <= 1.01 * len(wanted) + 1
 
 
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
+@pytest.mark.parametrize(("name", "options"), COMPLETE)
+def test_marks_choose_the_candidates_of_their_vertices(name, options, share, rng):
+    (mesh_a, a_t0, a_t1, margin), (mesh_b, b_t0, b_t1) = two_meshes()
+    a, b = make(name, options, mesh_a), make(name, options, mesh_b)
+    a.refit(a_t0, a_t1, margin)
+    b.refit(b_t0, b_t1, margin)
+    marks = rng.uniform(size=mesh_a.n_vertices) < share
+    edges, triangles = (marks[part].any(axis=1) for part in (mesh_a.topology.edges, mesh_a.triangles))
+    (vt, ee), cross = a.candidates(), a.candidates_with(b)
+    chosen = (vt[marks[vt[:, 0]] | triangles[vt[:, 1]]], ee[edges[ee].any(axis=1)])
+    chosen += tuple(rows[of[rows[:, 0]]] for rows, of in zip(cross, (marks, triangles, edges), strict=True))
+    found = (*a.candidates(marks), *a.candidates_with(b, marks))
+    for rows, wanted in zip(found, chosen, strict=True):
+        assert as_set(rows) == as_set(wanted)
+        assert len(rows) == len(wanted)
+    assert as_set(a.candidates().edge_edge) == as_set(ee)  # marks are of one search
+
+
 @pytest.mark.parametrize(("name", "options"), WITH_NODES)
 def test_same_rows_for_any_number_of_threads(name, options, monkeypatch):
     monkeypatch.setattr(jit, "ROWS_PER_THREAD", 1)  # a small mesh would run on one thread anyway

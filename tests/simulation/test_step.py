@@ -233,3 +233,21 @@ def test_bits_do_not_depend_on_the_number_of_threads():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "1"
+
+
+def test_neighbours_follow_a_vertex_that_is_held_back():
+    """One vertex stays behind by two thirds of an edge: all edges around it end within the limit, and pins where
+    they were."""
+    simulation = build({"pins": [{"vertices": [44]}]}, method={}, gravity=[0.0, 0.0, 0.0])
+    simulation.step()
+    x = simulation.state.positions
+    goal = x.copy()
+    goal[40] -= [0.033, 0.0, 0.0]
+    args = simulation.topology.edges, simulation.rest_lengths, module.LARGE_STRAIN
+    assert len(module.overstretched(x, goal, *args)) > 0
+    moved = simulation.response.finish(goal, simulation._contacts(x, goal, 0.0, simulation.dt))
+    np.testing.assert_array_equal(moved, goal)
+    eased = simulation._eased(x, moved, goal)
+    assert len(module.overstretched(x, eased, *args)) == 0
+    np.testing.assert_array_equal(eased[44], x[44])
+    assert np.abs(eased[40] - x[40]).max() > 0.005

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Bools, Floats, Ints
 from weft.jit import kernel
 
 
@@ -25,11 +25,30 @@ def edge_lengths(x: Floats, edges: Ints) -> Floats:
 
 
 @kernel
-def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limit: float) -> bool:
-    """Whether an edge ends strained beyond `limit` and by more than a quarter of it more than at the start."""
+def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limit: float) -> Ints:
+    """(k,) the edges that end strained beyond `limit` and by more than a quarter of it more than at the start."""
+    found = np.empty(len(edges), np.int32)
+    count = 0
     for e in range(len(edges)):
         i, j = edges[e, 0], edges[e, 1]
         end = _length(x_t1, i, j)
         if end > (1.0 + limit) * rest[e] and end > _length(x_t0, i, j) + 0.25 * limit * rest[e]:
-            return True
-    return False
+            found[count] = e
+            count += 1
+    return found[:count].copy()
+
+
+@kernel
+def mark_rings(starts: Ints, items: Ints, rings: int, marks_inout: Bools) -> None:
+    """Mark all vertices that are no more than `rings` edges from a marked one; the neighbours are CSR rows."""
+    front = np.flatnonzero(marks_inout)
+    for _ in range(rings):
+        n_next = 0
+        reached = np.empty(len(marks_inout), np.int64)
+        for i in front:
+            for k in range(starts[i], starts[i + 1]):
+                if not marks_inout[items[k]]:
+                    marks_inout[items[k]] = True
+                    reached[n_next] = items[k]
+                    n_next += 1
+        front = reached[:n_next]

@@ -109,8 +109,6 @@ class Work(NamedTuple):
     """(m, 6) area times F S, S the stress with damping: what F_u and F_v are pulled back by [N m]"""
     tension: Floats
     """(m, 3) S_uu, S_uv, S_vv without damping and without compression [N/m]"""
-    energy: Floats
-    """(m,) [J/m2]"""
 
 
 class Couplings(NamedTuple):
@@ -144,13 +142,13 @@ class Shell:
         self._bending_pairs: Ints = _find_pairs(self._bending.pairs, self.pairs)
         m = len(mesh.triangles)
         self._corners = group_rows(mesh.triangles.ravel(), np.arange(3 * m, dtype=np.int32), mesh.n_vertices)
-        self._work = Work(np.zeros((m, 6)), np.zeros((m, 6)), np.zeros((m, 3)), np.zeros(m))
+        self._work = Work(np.zeros((m, 6)), np.zeros((m, 6)), np.zeros((m, 3)))
         self._last = np.full((2, *mesh.positions.shape), np.nan)
 
     def energy(self, x: Floats) -> float:
-        self._update(x, np.zeros_like(x))
-        # einsum, not a product of BLAS, whose threads would go on spinning through the next kernels
-        return float(np.einsum("t,t->", self._membrane.areas, self._work.energy)) + self._bending.energy(x)
+        self._last[0, :1] = np.nan  # the hinges leave the state of the last forces
+        self._bending.update(x, np.zeros_like(x))
+        return float(membrane_energies(x, self._membrane).sum()) + self._bending.energy(x)
 
     def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
         self._update(x, v)
@@ -249,7 +247,7 @@ def buckled_strains(over_u: float, over_v: float, c_uu: float, c_uv: float, c_vv
 def update_triangles(x: Floats, v: Floats, membrane: Membrane, work: Work) -> None:
     """Overwrite all of `work`."""
     triangles, gradients, areas, moduli, loads, tau = membrane
-    deformation, pull, tension, energy = work
+    deformation, pull, tension = work
     c_uu, c_uv, c_vv, shear = moduli[0], moduli[1], moduli[2], moduli[3]
     for t in prange(len(triangles)):
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
@@ -270,11 +268,7 @@ def update_triangles(x: Floats, v: Floats, membrane: Membrane, work: Work) -> No
             rate_vv += fv * dv
         e_uu, e_vv = 0.5 * (uu - 1.0), 0.5 * (vv - 1.0)
         s_uu, s_uv, s_vv = c_uu * e_uu + c_uv * e_vv, shear * uv, c_uv * e_uu + c_vv * e_vv
-        load_u, load_v = loads[t, 0], loads[t, 1]
-        w_u, w_v = buckled_strains(s_uu + load_u, s_vv + load_v, c_uu, c_uv, c_vv)
-        e_uu, e_vv = e_uu + w_u, e_vv + w_v
-        stored = c_uu * (e_uu * e_uu + STIFFENING * w_u * w_u) + c_vv * (e_vv * e_vv + STIFFENING * w_v * w_v)
-        energy[t] = 0.5 * (stored + shear * uv * uv) + c_uv * e_uu * e_vv + load_u * w_u + load_v * w_v
+        w_u, w_v = buckled_strains(s_uu + loads[t, 0], s_vv + loads[t, 1], c_uu, c_uv, c_vv)
         s_uu += c_uu * w_u + c_uv * w_v
         s_vv += c_uv * w_u + c_vv * w_v
         area = areas[t]
@@ -294,6 +288,34 @@ def update_triangles(x: Floats, v: Floats, membrane: Membrane, work: Work) -> No
             share = 0.5 * (mean + radius) / radius
             s_uu, s_uv, s_vv = share * (radius + half), share * s_uv, share * (radius - half)
         tension[t, 0], tension[t, 1], tension[t, 2] = s_uu, s_uv, s_vv
+
+
+@kernel(parallel=True)
+def membrane_energies(x: Floats, membrane: Membrane) -> Floats:
+    """(m,) [J] of each triangle."""
+    triangles, gradients, areas, moduli, loads, _tau = membrane
+    c_uu, c_uv, c_vv, shear = moduli[0], moduli[1], moduli[2], moduli[3]
+    energies = np.empty(len(triangles))
+    for t in prange(len(triangles)):
+        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        bu, bv, cu, cv = gradients[t, 1, 0], gradients[t, 1, 1], gradients[t, 2, 0], gradients[t, 2, 1]
+        uu = uv = vv = 0.0
+        for r in range(3):
+            x1, x2 = x[b, r] - x[a, r], x[c, r] - x[a, r]
+            fu, fv = x1 * bu + x2 * cu, x1 * bv + x2 * cv
+            uu += fu * fu
+            uv += fu * fv
+            vv += fv * fv
+        e_uu, e_vv = 0.5 * (uu - 1.0), 0.5 * (vv - 1.0)
+        load_u, load_v = loads[t, 0], loads[t, 1]
+        w_u, w_v = buckled_strains(
+            c_uu * e_uu + c_uv * e_vv + load_u, c_uv * e_uu + c_vv * e_vv + load_v, c_uu, c_uv, c_vv
+        )
+        e_uu, e_vv = e_uu + w_u, e_vv + w_v
+        stored = c_uu * (e_uu * e_uu + STIFFENING * w_u * w_u) + c_vv * (e_vv * e_vv + STIFFENING * w_v * w_v)
+        density = 0.5 * (stored + shear * uv * uv) + c_uv * e_uu * e_vv + load_u * w_u + load_v * w_v
+        energies[t] = areas[t] * density
+    return energies
 
 
 @kernel(parallel=True)

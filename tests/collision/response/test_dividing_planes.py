@@ -70,6 +70,13 @@ def test_a_pair_that_was_not_expected_to_meet_is_found(fall):
     np.testing.assert_array_equal(finished(cloth, x + fall)[1], x + fall)
 
 
+def leaving(x, expected, goal, drift, margin):
+    """(n,) which vertices leave the boxes in which their pairs were looked for."""
+    elsewhere, left = np.zeros((2, len(x)), np.uint8)
+    leaves_boxes(x, expected, goal, drift, margin, len(x), elsewhere, left)
+    return left == 1
+
+
 @pytest.mark.parametrize("drift", [[0.0, 0.0, 0.0], [0.0, 0.0, -0.5]])
 def test_boxes_of_the_broad_phase_hold_what_is_let_through(rng, drift):
     """Vertices are pushed in all directions from where they are expected, just so far that none leaves its boxes."""
@@ -84,7 +91,7 @@ def test_boxes_of_the_broad_phase_hold_what_is_let_through(rng, drift):
             i = rng.integers(len(x))
             goal = expected.copy()
             goal[i] += rng.normal(size=3) * 0.02
-            if not leaves_boxes(x, expected, goal, np.array(drift), margin, len(x), np.zeros(len(x), np.uint8)):
+            if not leaving(x, expected, goal, np.array(drift), margin)[i]:
                 assert (lower[i] <= goal[i] - moved).all()
                 assert (goal[i] - moved <= upper[i]).all()
 
@@ -94,8 +101,8 @@ def test_what_all_vertices_do_alike_does_not_leave_their_boxes():
     x, drift = np.zeros((4, 3)), np.array([0.0, 0.0, -0.1])
     stays, one_stays = x.copy(), x + drift
     one_stays[0] = x[0]
-    assert not leaves_boxes(x, x + drift, stays, drift, 0.02, 4, np.zeros(4, np.uint8))
-    assert leaves_boxes(x, x + drift, one_stays, drift, 0.02, 4, np.zeros(4, np.uint8))
+    assert not leaving(x, x + drift, stays, drift, 0.02).any()
+    assert leaving(x, x + drift, one_stays, drift, 0.02)[0]
 
 
 def test_a_body_that_moves_into_cloth_asks_for_a_shorter_step(rng):
@@ -130,6 +137,36 @@ def test_what_follows_cloth_that_is_held_back_is_held_back_too(order):
     assert n_meetings(x, goal, cloth.triangles) == 1  # the large one and the upper small one
     _, end = finished(cloth, goal, rounds=1)
     assert n_meetings(x, end, cloth.triangles) == 0
+    response, stays = finished(cloth, x, rounds=1)
+    assert n_meetings(stays, response.follow(goal), cloth.triangles) == 0
+
+
+def test_a_pair_that_turns_as_it_passes_is_not_held_back():
+    """A rod above a triangle goes over its edge and down beside it: no plane at the start divides both ends."""
+    x = np.array([[0, 0, 0.1], [0, 0.2, 0.1], [0, 0.1, 0.11], [-1, -1, 0], [0.2, -1, 0], [0.2, 1, 0]], float)
+    cloth = Mesh(x, np.arange(6, dtype=np.int32).reshape(-1, 3))
+    goal = x.copy()
+    goal[:3] += [0.8, 0.0, -0.2]
+    response, end = finished(cloth, goal)
+    assert n_meetings(x, goal, cloth.triangles) == 0
+    assert response.held_back == 0
+    np.testing.assert_array_equal(end, goal)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_following_goes_on_from_where_the_step_ended_and_crosses_nothing(seed):
+    rng = np.random.default_rng(seed)
+    cloth = soup(rng, 14, 0.6)
+    response, end = finished(cloth, cloth.positions + rng.normal(size=cloth.positions.shape) * 0.1, rounds=1)
+    goal = end + rng.normal(size=end.shape) * 0.2
+    goal[::3] = end[::3]
+    assert n_meetings(end, goal, cloth.triangles) > 0
+    moved = response.follow(goal)
+    assert n_meetings(end, moved, cloth.triangles) == 0
+    np.testing.assert_array_equal(moved[::3], end[::3])
+    assert np.linalg.norm(goal - moved) < 0.9 * np.linalg.norm(goal - end)
+    back = response.follow(end)
+    assert n_meetings(moved, back, cloth.triangles) == 0
 
 
 FLAT = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])

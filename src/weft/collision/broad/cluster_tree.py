@@ -182,7 +182,7 @@ def update_blocks(vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree
 
 @kernel
 def update_marks(marks: Bools, tree: ClusterTree) -> None:
-    """Overwrite `marked` from the marks (n + 1,) of vertices, the empty one the last; `rank` must be up to date. O(n)."""
+    """Overwrite `marked` from the marks (n + 1,) of vertices, the empty one last; `rank` must be up to date. O(n)."""
     corners, marked, levels = tree.corners, tree.marked, tree.levels
     marked[:] = 0
     for ci in range(len(tree.order)):

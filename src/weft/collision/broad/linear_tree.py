@@ -150,8 +150,8 @@ def write_batch(
 ) -> int:
     """Write the rows of `n` pairs of clusters from row `at` on, go on counting from row `end` on; return the next row.
 
-    `rules` are (within one tree, leave out primitives that share a vertex, leave out pairs without a mark). Three loops, the first two without
-    branches: each keeps only what has bits left.
+    `rules` are (within one tree, leave out primitives that share a vertex, leave out pairs without a mark). Three
+    loops, the first two without branches: each keeps only what has bits left.
     """
     is_self, is_apart, is_marked = rules
     n_hit = 0

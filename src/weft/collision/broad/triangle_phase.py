@@ -211,19 +211,23 @@ class TrianglePhase:
     def candidates(self, marks: Bools | None = None) -> Candidates:
         pairs = self.self_pairs()
         with self.counters.timed():
-            rows = Candidates(
-                self._candidates(self, pairs, VERTEX_TRIANGLE),
-                self._candidates(self, pairs, EDGE_EDGE),
-            )
+            rows = Candidates(*(self._candidates(self, pairs, kind) for kind in (VERTEX_TRIANGLE, EDGE_EDGE)))
             if marks is not None:
-                of_edges = marks[self.primitives.edges].any(axis=1)
-                of_triangles = marks[self.primitives.triangles].any(axis=1)
-                keep = (
-                    marks[rows[0][:, 0]] | of_triangles[rows[0][:, 1]],
-                    of_edges[rows[1]].any(axis=1),
+                edges, triangles = self._marked(marks)
+                first, second = rows.vertex_triangle.T
+                one, other = rows.edge_edge.T
+                rows = Candidates(
+                    rows.vertex_triangle[marks[first] | triangles[second]], rows.edge_edge[edges[one] | edges[other]]
                 )
-                rows = Candidates(*(part[k] for part, k in zip(rows, keep, strict=True)))
             return Candidates(*map(self._found, rows))
+
+    def _marked(self, marks: Bools) -> tuple[Bools, Bools]:
+        """Which edges (e,) and triangles (m,) have a marked vertex."""
+        p = self.primitives
+        edges, triangles = np.zeros(len(p.edges), np.bool_), np.zeros(len(p.triangles), np.bool_)
+        marks[p.edges].any(axis=1, out=edges)
+        marks[p.triangles].any(axis=1, out=triangles)
+        return edges, triangles
 
     def candidates_of(self, pairs: Ints) -> Candidates:
         """Candidates within the mesh of the given pairs of triangles, which a filter may have thinned out.
@@ -244,10 +248,8 @@ class TrianglePhase:
         with self.counters.timed():
             rows = [self._candidates(other, pairs, kind) for kind in (VERTEX_TRIANGLE, TRIANGLE_VERTEX, EDGE_EDGE)]
             if marks is not None:
-                of_triangles = marks[self.primitives.triangles].any(axis=1)
-                of_edges = marks[self.primitives.edges].any(axis=1)
-                of = (marks, of_triangles, of_edges)
-                rows = [part[own[part[:, 0]]] for part, own in zip(rows, of, strict=True)]
+                edges, triangles = self._marked(marks)
+                rows = [part[own[part[:, 0]]] for part, own in zip(rows, (marks, triangles, edges), strict=True)]
             return CrossCandidates(*map(self._found, rows))
 
     def tested_boxes(self) -> TestedBoxes:

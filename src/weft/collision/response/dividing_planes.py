@@ -17,20 +17,19 @@ the others repeat these, and bear only where pressed hard.
 Safety. The solve gives end positions x*. The move from x to x* is made safe by dividing planes, the collision plane of
 Liu, Ko and Chang (1998) freed from the axes. For each candidate pair take the direction n between its closest points
 at x. Along n all vertices of the one side lie above all vertices of the other; let `sep` be that free space. Motion is
-linear, so a pair that still has free space along n at the end had it all the way. Where it has not, the space is
-shared between the sides in proportion to how far each would intrude, and a vertex may go only so far along its path
-that it stays in its own share. A vertex goes the least share of its path over its pairs. Pairs that counted on a vertex
-that was then held back are looked at again, with where it really ends, until all agree. What was held back is tried
-again from the new positions, which have new planes.
+linear, so a pair that still has free space along n at the end had it all the way. So had one that has it in another
+direction at both ends: that of the closest points at the end, or halfway (nine of ten pairs that have none along n turn
+as they pass each other). Where none is found, the space along n is shared between the sides in proportion to how far
+each would intrude, and a vertex may go only so far along its path that it stays in its own share. A vertex goes the
+least share of its path over its pairs. Pairs that counted on a vertex that was then held back are looked at again, with
+where it really ends, until all agree. What was held back is tried again from the new positions, which have new planes.
 
 Pairs are found once for both, in a box around the path that inertia and gravity would take each vertex and a margin.
 Boxes of cloth that falls are long, so its own pairs are looked for in a frame that falls with it. Neighbours move
 together: most pairs whose boxes touch have free space at the start and at the expected end, and are left out. Those
-of a vertex that ends elsewhere are looked at again, and those of one that is held back. Where all vertices end in their
-boxes and all pairs have free space left, all may go all the way. Where a vertex leaves its box, or one is held back in
-a frame that falls, pairs are looked for again, along the paths to x* and in the world. The vertices of bodies go
-where they are told. Where the cloth cannot make way for them in this step, `finish` says so, and the simulation takes a
-shorter step.
+of a vertex that ends elsewhere are looked at again. Only for a vertex that leaves its box, or is held back, pairs are
+looked for anew, along the paths to x* and in the world. The vertices of bodies go where they are told. Where the cloth
+cannot make way for them in this step, `finish` says so, and the simulation takes a shorter step.
 
 Why rounding does no harm: `sep` is computed from the vertices themselves, so the argument needs no exact closest
 points and no exact normal, and a part of it (`RESERVE`, and at least `CLOSEST`) is never given away. That part is four
@@ -80,9 +79,19 @@ class Watched(NamedTuple):
     """(k,)"""
 
 
+def join_watched(parts: Sequence[Watched]) -> Watched:
+    return Watched(
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.is_edges for part in parts]),
+        np.concatenate([part.normals for part in parts]),
+        np.concatenate([part.gaps for part in parts]),
+    )
+
+
 def watch(pairs: Sequence[Pairs]) -> Watched:
-    columns = [(part.rows, np.full(len(part.rows), part.edges), part.normals, part.gaps) for part in pairs]
-    return Watched(*map(np.concatenate, zip(*columns, strict=True)))
+    return join_watched(
+        [Watched(part.rows, np.full(len(part.rows), part.edges), part.normals, part.gaps) for part in pairs]
+    )
 
 
 class DividingPlanesParameters(Parameters):
@@ -228,7 +237,7 @@ class DividingPlanes:
     def _move(self, goal: Floats, squeezed: Ints) -> Floats | None:
         """As far towards `goal` as is safe; None where the cloth cannot make way for a body.
 
-        Vertices that end elsewhere than expected have other pairs; those that leave their boxes, others than were found.
+        Vertices that end elsewhere than expected have other pairs; those that leave their boxes, others than found.
         """
         elsewhere, left = np.zeros((2, len(goal)), np.uint8)
         leaves_boxes(self._x, self._expected, goal, self._drift, self._margin, len(self._start.x), elsewhere, left)
@@ -248,7 +257,7 @@ class DividingPlanes:
         self._finder.set_paths(x, goal, 2.0 * CLOSEST)
         marks = (x != goal).any(axis=1).astype(np.uint8)
         pairs = self._finder.along_paths(x, goal, marks, may_stop=True)
-        moved = self._go(x, goal, self._unsafe(x, goal, pairs), 2 * marks, NO_VERTICES)
+        moved = self._go(x, goal, watch(pairs), 2 * marks, NO_VERTICES)
         if moved is not None:
             self._ends = moved
         return np.ascontiguousarray(self._ends[:n])
@@ -261,19 +270,18 @@ class DividingPlanes:
         n = len(self._start.x)
         share = np.ones(len(goal))
         share[squeezed] = 0.0
-        for round_ in range(self.parameters.rounds):
-            if round_ > 0:
-                marks = held.astype(np.uint8)
-                pairs = self._finder.along_paths(x, goal, marks, may_stop=True)
-                watched, marks, share = watch(pairs), 2 * marks, np.ones(len(goal))
+        for left in reversed(range(self.parameters.rounds)):
             if not self._limit(x, goal, watched, marks, share):
                 return None
             held = share < 1.0
             before, x = x, goal.copy()
             x[held] = before[held] + share[held, None] * (goal[held] - before[held])
             self.held_back = int((share[:n] < DONE).sum())
-            if self.held_back == 0:
+            if self.held_back == 0 or left == 0:
                 break
+            marks, share = held.astype(np.uint8), np.ones(len(goal))
+            watched = watch(self._finder.along_paths(x, goal, marks, may_stop=True))
+            marks[held] = 2
         return x
 
     def _unsafe(self, x: Floats, goal: Floats, pairs: Sequence[Pairs]) -> Watched:
@@ -301,7 +309,7 @@ class DividingPlanes:
             marks[held] = 1
             more = watch(self._finder.along_paths(x, goal, marks, may_stop=True))
             marks[held] = 2
-            watched = Watched(*map(np.concatenate, zip(watched, more, strict=True)))
+            watched = join_watched([watched, more])
             settled = np.concatenate([settled, np.zeros(len(more.rows), np.bool_)])
 
 
@@ -549,8 +557,9 @@ def hold_back(
                     continue
                 start, end = _corners(x, rows, q), _corners(goal, rows, q)
                 for place in range(4):
+                    share = share_inout[rows[q, place]]
                     for c in range(3):
-                        end[place, c] = start[place, c] + share_inout[rows[q, place]] * (end[place, c] - start[place, c])
+                        end[place, c] = start[place, c] + share * (end[place, c] - start[place, c])
                 if _turns_aside(start, end, edges, nx, ny, nz):
                     continue
             low_goal, high_goal = bounds(go[0], go[1], go[2], go[3], edges)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.arrays import Bools, Bytes, Floats, Ints
+from weft.collision.broad import Candidates, CrossCandidates
 from weft.collision.narrow.proximity import (
     EDGE_EDGE,
     NODE_TRIANGLE,
@@ -19,7 +20,6 @@ from weft.collision.narrow.proximity import (
     closest_vertex_triangle,
     unit_normal,
 )
-from weft.collision.broad import Candidates, CrossCandidates
 from weft.collision.response import Surroundings
 from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
@@ -27,6 +27,7 @@ from weft.jit import kernel, prange
 NO_DRIFT = np.zeros(3)
 KEPT = 0.1  # of the contact distance: pairs that can come nearer than this are looked at
 CHUNKS = 32
+NO_MARKS = np.zeros(0, np.uint8)
 
 
 class Pairs(NamedTuple):
@@ -116,7 +117,7 @@ class PairFinder:
         `margin` [m] from its end, along each axis. What vertices do otherwise is for `near_marked`.
         """
         spaces = self.reach, KEPT * self.reach
-        rows = [near_rows(*part, x_t0, x_t1, 0.5 * margin, spaces, False) for part in self._candidates]
+        rows = [near_rows(*part, x_t0, x_t1, 0.5 * margin, spaces, False, NO_MARKS) for part in self._candidates]
         return self._measured(x_t0, x_t1, rows), 0 if self._body_phase is None else len(rows[0])
 
     def near_marked(self, x_t0: Floats, x_t1: Floats, marks: Bytes) -> tuple[Pairs, Pairs]:
@@ -149,8 +150,8 @@ class PairFinder:
         self, candidates: list[CandidateRows], x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool
     ) -> tuple[Pairs, Pairs]:
         spaces = KEPT * self.reach, KEPT * self.reach
-        marked = [part._replace(pairs=marked_pairs(*part, marks)) for part in candidates]
-        return self._measured(x_t0, x_t1, [near_rows(*part, x_t0, x_t1, 0.0, spaces, may_stop) for part in marked])
+        rows = [near_rows(*part, x_t0, x_t1, 0.0, spaces, may_stop, marks) for part in candidates]
+        return self._measured(x_t0, x_t1, rows)
 
     def _measured(self, x_t0: Floats, x_t1: Floats, rows: list[Ints]) -> tuple[Pairs, Pairs]:
         by_kind = [
@@ -259,35 +260,6 @@ def _stay_apart(
     return bool(low - high > space * math.sqrt(nx * nx + ny * ny + nz * nz))
 
 
-@kernel(inline=True)
-def _is_marked(pairs: Ints, q: int, edges: Ints, seconds: Ints, is_edges: bool, marks: Bytes) -> bool:
-    """Whether a vertex of pair q has the mark 1, and none the mark 2."""
-    i, j, k, m = _vertices(pairs, q, edges, seconds, is_edges)
-    return bool(max(max(marks[i], marks[j]), max(marks[k], marks[m])) == 1)
-
-
-@kernel(parallel=True)
-def marked_pairs(pairs: Ints, edges: Ints, seconds: Ints, is_edges: bool, marks: Bytes) -> Ints:
-    """Those of `pairs` (k, 2) that have a vertex with the mark 1, and none with the mark 2."""
-    n = len(pairs)
-    counts = np.zeros(CHUNKS + 1, np.int64)
-    for chunk in prange(CHUNKS):
-        count = 0
-        for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            count += int(_is_marked(pairs, q, edges, seconds, is_edges, marks))
-        counts[chunk + 1] = count
-    for chunk in range(CHUNKS):
-        counts[chunk + 1] += counts[chunk]
-    out = np.empty((counts[CHUNKS], 2), np.int32)
-    for chunk in prange(CHUNKS):
-        at = counts[chunk]
-        for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
-            if _is_marked(pairs, q, edges, seconds, is_edges, marks):
-                out[at, 0], out[at, 1] = pairs[q, 0], pairs[q, 1]
-                at += 1
-    return out
-
-
 @kernel(parallel=True)
 def near_rows(
     pairs: Ints,
@@ -299,8 +271,11 @@ def near_rows(
     margin: float,
     spaces: tuple[float, float],
     may_stop: bool,
+    marks: Bytes,
 ) -> Ints:
     """The vertices (k, 4) of each pair that may come nearer than `spaces` [m], at the start and on the way.
+
+    Where vertices have `marks`, only pairs count that have one with the mark 1, and none with the mark 2.
 
     Neighbours in the mesh are the most of all pairs whose boxes touch. They drop out: they move together, and along the
     line between their middles one is before the other at the start and at the end, which may be off by `margin` [m]
@@ -313,6 +288,9 @@ def near_rows(
         count = 0
         for q in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             i, j, k, m = _vertices(pairs, q, edges, seconds, is_edges)
+            if len(marks) > 0 and max(max(marks[i], marks[j]), max(marks[k], marks[m])) != 1:
+                keep[q] = False
+                continue
             nx, ny, nz = _between(x_t0, i, j, k, m, is_edges)
             if may_stop:
                 keep[q] = not _stay_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, spaces[1])
