@@ -9,7 +9,8 @@ from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
 from weft.collision.broad.boxes import build_boxes, corners, refit_vertex_boxes
 from weft.collision.certificate import self_intersections
 from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters, leaves_boxes, push_off
-from weft.geometry.mesh import Mesh
+from weft.geometry.contacts import PlaneContacts
+from weft.geometry.mesh import Mesh, build_grid
 
 
 def finished(cloth, goal, bodies=None, bodies_t1=None, guess=None, **parameters):
@@ -151,6 +152,22 @@ def test_a_pair_that_turns_as_it_passes_is_not_held_back():
     assert n_meetings(x, goal, cloth.triangles) == 0
     assert response.held_back == 0
     np.testing.assert_array_equal(end, goal)
+
+
+def test_what_is_put_before_a_plane_is_not_squeezed(rng):
+    """Vertices all want to go through a slanted plane, and end just before it: rounding must not stop the step."""
+    mesh = build_grid((1.0, 1.0), (30, 30))
+    cloth = Mesh(mesh.positions + rng.normal(size=(900, 3)) * 1e-3 + [0.3, 0.2, 2.0], mesh.triangles)
+    normals = np.tile(np.array([0.3, -0.1, 1.0]) / np.linalg.norm([0.3, -0.1, 1.0]), (900, 1))
+    gaps = (cloth.positions * normals).sum(axis=1) - 1.0
+    assert gaps.min() > 0.1
+    every = np.arange(900, dtype=np.int32)
+    contacts = PlaneContacts(every, 0 * every, normals, gaps, np.zeros((900, 3)), np.zeros(900))
+    goal = cloth.positions - 1.5 * gaps[:, None] * normals
+    response = begun(lambda surroundings: DividingPlanes(surroundings), cloth, goal)
+    end = response.finish(goal, contacts)
+    assert response.held_back == 0
+    assert ((end * normals).sum(axis=1) > 1.0 - 0.01).all()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -57,6 +57,7 @@ from weft.parameters import Parameters, quantity
 
 RESERVE = 0.1  # of the free space between two sides is never given away
 CLOSEST = 4e-6  # [m] nor is this much of it
+ROUNDING = 1e-12  # [m] is more than arithmetic at the size of a room loses
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
 DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
 PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
@@ -226,7 +227,8 @@ class DividingPlanes:
         """`x` (n, 3), or where that leaves too little space before a plane that a vertex meets, so much before it."""
         c, least = self._planes
         out = x.copy()
-        out[c.vertices] += np.maximum(least - self._left(c, x), 0.0)[:, None] * c.normals
+        short = least - self._left(c, x)
+        out[c.vertices] += np.where(short > 0.0, short + ROUNDING, 0.0)[:, None] * c.normals
         return out
 
     def _left(self, c: PlaneContacts, x: Floats) -> Floats:
