@@ -120,6 +120,20 @@ class ImplicitStep:
         # A scheme of several steps weighs a change of velocity by s; a contact takes the momentum of a vertex once.
         return self._dv, impulses - (self._scheme.scale - 1.0) * self._system.masses[:, None] * constraints.change
 
+    def refine(self, c: Constraints) -> tuple[Floats, Floats]:
+        """Solve once more, about where the last solve led: for a step in which the cloth turned far."""
+        scale = self._scheme.scale
+        springs = c.springs._replace(blocks=c.springs.blocks / scale)
+        homogeneous = c._replace(change=np.zeros_like(c.change), springs=springs)
+        r = -scale * self._linearise(self._dv) + self._friction(c, self._dv)
+        self._matrix.add_drag(c.drag / scale)
+        more, residual = self._matrix.solve(
+            -r / scale, homogeneous, np.zeros_like(self._dv), self._p.tolerance, self._error(), self._p.max_iterations
+        )
+        self._dv = self._dv + more
+        self.iterations = self._matrix.iterations
+        return self._dv, scale * residual
+
     def _solve_linear(self, c: Constraints) -> tuple[Floats, Floats]:
         scale = self._scheme.scale
         right = self._right + c.impulses / scale

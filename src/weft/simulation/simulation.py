@@ -283,10 +283,18 @@ class Simulation:
         moved = self._moved(state, goal, impulses, time, dt)
         if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
-        if self._went_wrong(state, moved, time, dt):
-            self._went_too_far |= dt == self.dt
-            return None
-        return moved
+        if not self._went_wrong(state, moved, time, dt):
+            return moved
+        refine = getattr(self.integrator, "refine", None)
+        if refine is not None:
+            with self.clock("solve"):
+                dv, impulses = refine(self.response.constraints())
+            self._dv = dv
+            moved = self._moved(state, x + dt * (v + dv), impulses, time, dt)
+            if moved is None or not self._went_wrong(state, moved, time, dt):
+                return moved
+        self._went_too_far |= dt == self.dt
+        return None
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
         """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.
