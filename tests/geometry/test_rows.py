@@ -5,21 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.geometry.rows import longest, mean_row, weighted_square, weighted_way
+from weft.geometry.rows import mean_row, weighted_square, weighted_way
 
 
 def test_sums_over_rows_are_those_of_numpy(rng):
     x, y, weights = rng.normal(size=(50, 3)), rng.normal(size=(50, 3)), rng.uniform(size=50)
-    middle, direction = rng.normal(size=3), rng.normal(size=3)
+    direction = rng.normal(size=3)
     np.testing.assert_allclose(mean_row(x), x.mean(axis=0), atol=1e-14)
-    assert longest(x, middle) == pytest.approx(np.linalg.norm(x - middle, axis=1).max())
     assert weighted_square(weights, x) == pytest.approx((weights[:, None] * x**2).sum())
     assert weighted_way(weights, x, y, direction) == pytest.approx(weights @ (y - x) @ direction)
 
 
-def test_no_rows_have_no_length_and_a_bad_one_shows():
-    assert longest(np.zeros((0, 3)), np.zeros(3)) == 0.0
+def test_no_rows_have_no_middle_and_a_bad_one_shows():
     np.testing.assert_array_equal(mean_row(np.zeros((0, 3))), np.zeros(3))
     x = np.ones((3, 3))
     x[1, 2] = np.nan
-    assert np.isnan(longest(x, np.zeros(3)))
+    assert np.isnan(weighted_square(np.ones(3), x))

@@ -8,7 +8,7 @@ from tests.oracles.dense_system import dense_from_pairs, implicit_matrix, random
 from tests.oracles.fixed_system import begin_fixed
 
 from weft.errors import WeftError
-from weft.integrators import Dynamics, Start
+from weft.integrators import INTEGRATORS, Dynamics, Start
 from weft.integrators.implicit_euler import ImplicitEuler, ImplicitEulerParameters
 from weft.jit import threads_for
 from weft.linear.constraints import build_constraints
@@ -132,3 +132,25 @@ def test_forces_that_are_not_finite_are_one_clear_error():
     begin_fixed(integrator, dynamics, np.zeros((2, 3)), 0.01)
     with pytest.raises(WeftError, match=r"^implicit step: unstable at this step, forces are not finite"):
         integrator.solve(build_constraints(2))
+
+
+@pytest.mark.parametrize("name", ["implicit_euler", "bdf2"])
+def test_refining_leads_to_the_solution_of_newton(triangle, name):
+    """A long step, one vertex held and one that drags: each solve about the last end is nearer to Newton's end."""
+    system, x, v = triangle
+    c = build_constraints(3)
+    c.filters[0], c.change[0] = 0.0, [0.1, -0.2, 0.05]
+    c.drag[1], c.impulses[1] = 0.3 * np.eye(3), [0.0, 0.1, 0.0]
+    member, ends = INTEGRATORS.load(name), []
+    for solver in ("newton", "ahead"):
+        tight = {"tolerance": 1e-12, "error": 1e-12, "newton_tolerance": 1e-11}
+        integrator = member(system.pairs, 3, member.Parameters(solver=solver, **tight))
+        integrator.begin(system, Start(x, v, np.zeros((0, 3, 3))), 0.5)
+        ends.append([integrator.solve(c)])
+    ends[1] += [integrator.refine(c) for _ in range(12)]
+    (wanted, force), found = ends[0][0], [np.abs(dv - ends[0][0][0]).max() for dv, _ in ends[1]]
+    assert found[0] > 1e-2
+    assert found[1] < 0.5 * found[0]
+    assert found[-1] < 1e-8
+    np.testing.assert_array_equal(ends[1][-1][0][0], wanted[0])
+    np.testing.assert_allclose(ends[1][-1][1], np.where(np.arange(3)[:, None] == 0, force, 0.0), atol=1e-7)

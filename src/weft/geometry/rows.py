@@ -5,8 +5,6 @@ NumPy reduces along an axis of three number by number: on 10,000 rows these take
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from weft.arrays import Floats
@@ -23,17 +21,6 @@ def mean_row(x: Floats) -> Floats:
     for c in range(3):
         out[c] /= max(len(x), 1)
     return out
-
-
-@kernel
-def longest(x: Floats, middle: Floats) -> float:
-    """The largest distance of a row from `middle` (3,); 0 where there is no row, NaN where one has a NaN."""
-    largest = 0.0
-    for i in range(len(x)):
-        square = (x[i, 0] - middle[0]) ** 2 + (x[i, 1] - middle[1]) ** 2 + (x[i, 2] - middle[2]) ** 2
-        if square > largest or math.isnan(square):
-            largest = square
-    return math.sqrt(largest)
 
 
 @kernel

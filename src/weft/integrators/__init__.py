@@ -70,7 +70,8 @@ class Integrator(Protocol):
     """True where `lower` and `upper` of the constraints are kept"""
 
     solves_springs: ClassVar[bool]
-    """True where contacts that couple several vertices are part of the system"""
+    """True where contacts that couple several vertices are part of the system. It then has `refine(constraints)`, too:
+    it solves once more about where the last solve led, and returns what `solve` returns"""
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: Any = None) -> None: ...
 

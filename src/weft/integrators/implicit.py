@@ -120,19 +120,26 @@ class ImplicitStep:
         # A scheme of several steps weighs a change of velocity by s; a contact takes the momentum of a vertex once.
         return self._dv, impulses - (self._scheme.scale - 1.0) * self._system.masses[:, None] * constraints.change
 
-    def refine(self, c: Constraints) -> tuple[Floats, Floats]:
+    def refine(self, constraints: Constraints) -> tuple[Floats, Floats]:
         """Solve once more, about where the last solve led: for a step in which the cloth turned far."""
-        scale = self._scheme.scale
-        springs = c.springs._replace(blocks=c.springs.blocks / scale)
-        homogeneous = c._replace(change=np.zeros_like(c.change), springs=springs)
-        r = -scale * self._linearise(self._dv) + self._friction(c, self._dv)
-        self._matrix.add_drag(c.drag / scale)
-        more, residual = self._matrix.solve(
-            -r / scale, homogeneous, np.zeros_like(self._dv), self._p.tolerance, self._error(), self._p.max_iterations
+        p, scale = self._p, self._scheme.scale
+        right = -self._momentum_error(constraints, self._dv) / scale
+        self._matrix.add_drag(constraints.drag / scale)
+        more, impulses = self._matrix.solve(
+            right, self._homogeneous(constraints), np.zeros_like(right), p.tolerance, self._error(), p.max_iterations
         )
         self._dv = self._dv + more
         self.iterations = self._matrix.iterations
-        return self._dv, scale * residual
+        return self._dv, scale * impulses
+
+    def _homogeneous(self, c: Constraints) -> Constraints:
+        """What holds of a change to come, once the prescribed one is made."""
+        springs = c.springs._replace(blocks=c.springs.blocks / self._scheme.scale)
+        return c._replace(change=np.zeros_like(c.change), springs=springs)
+
+    def _momentum_error(self, c: Constraints, dv: Floats) -> Floats:
+        """What the step's equation lacks at `dv` (n, 3) [N s], about which the matrix is set up."""
+        return -self._scheme.scale * self._linearise(dv) + self._friction(c, dv)
 
     def _solve_linear(self, c: Constraints) -> tuple[Floats, Floats]:
         scale = self._scheme.scale
@@ -152,12 +159,10 @@ class ImplicitStep:
         return float(np.clip(SLOW * speed, LEAST * self._p.error, self._p.error))
 
     def _solve_newton(self, c: Constraints) -> tuple[Floats, Floats]:
-        p, scale = self._p, self._scheme.scale
-        springs = c.springs._replace(blocks=c.springs.blocks / scale)
-        homogeneous = c._replace(change=np.zeros_like(c.change), springs=springs)
+        p, scale, homogeneous = self._p, self._scheme.scale, self._homogeneous(c)
         dv = c.change + block_products(c.filters, self._dv)
         for iteration in range(p.max_newton + 1):
-            r = -scale * self._linearise(dv) + self._friction(c, dv)
+            r = self._momentum_error(c, dv)
             free = block_products(c.filters, r)
             self.newton_iterations, self.residual = iteration, self._velocity_error(free)
             if self.residual <= p.newton_tolerance or iteration == p.max_newton:
