@@ -386,7 +386,8 @@ class Simulation:
         """`x_new`, or where edges around what was held back are stretched far, what their ends go back to.
 
         Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than half
-        of `LARGE_STRAIN`, and as far as the response lets them: cheaper than two steps of half the length for all.
+        of `LARGE_STRAIN`, and as far as the response lets them: cheaper than two steps of half the length for all. They
+        move towards each other, so what is before a plane stays before it.
         """
         edges, rest, neighbours = self.topology.edges, self.rest_lengths, self.topology.vertex_neighbours
         for _ in range(EASINGS):

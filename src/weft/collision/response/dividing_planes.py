@@ -253,13 +253,14 @@ class DividingPlanes:
         return self._go(self._x, goal, watched, np.zeros(len(goal), np.uint8), squeezed)
 
     def follow(self, goal: Floats) -> Floats:
-        """From where `finish` ended as far towards `goal` (n, 3) as is safe."""
-        n, x = len(goal), self._ends
+        """From where `finish` ended as far towards `goal` (n, 3) as is safe; `held_back` stays what it was, or grows."""
+        n, x, held_back = len(goal), self._ends, self.held_back
         goal = np.concatenate([self._before_planes(goal), x[n:]])
         self._finder.set_paths(x, goal, 2.0 * CLOSEST)
         marks = (x != goal).any(axis=1).astype(np.uint8)
         pairs = self._finder.along_paths(x, goal, marks, may_stop=True)
         moved = self._go(x, goal, watch(pairs), 2 * marks, NO_VERTICES)
+        self.held_back = max(self.held_back, held_back)
         if moved is not None:
             self._ends = moved
         return np.ascontiguousarray(self._ends[:n])
