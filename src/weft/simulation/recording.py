@@ -242,7 +242,9 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
                 data[name] for name in ("positions", "velocities", "impulses", "memory", "falling")
             )
             step, caution, failures = (int(data[name]) for name in ("step", "caution", "failures"))
-            state = State(x, v, impulses, memory, falling, float(data["lost"]), step, caution, failures)
+            state = State(
+                x, v, impulses, memory, falling, float(data["lost"]), float(data["pressed"]), step, caution, failures
+            )
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,6 +41,7 @@ MANY = 0.03  # of all vertices held back on their way: contacts did not see comi
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
+MEMORY = 0.25  # [s] in which contacts forget what they took up
 FAST = 0.75  # edges: where vertices would go further in a step (root mean square, from the middle), it is halved,
 CAUTION = 8  # as are 1, 2, 4 and at most so many steps after one that went wrong,
 SHORT = 1.0 / 120.0  # [s] but not to less than this;
@@ -69,6 +71,8 @@ class State:
     """(n,) share of gravity, 0 to 1, that each vertex is expected to follow: the cloth itself bears the rest"""
     lost: float = 0.0
     """[J] that the last steps lost: as much a step may gain (see `LOSS_KEPT`)"""
+    pressed: float = 0.0
+    """[J] that contacts took up of late (see `MEMORY`): as much they may give back"""
     step: int = 0
     """steps done since time 0"""
     caution: int = 0
@@ -315,8 +319,10 @@ class Simulation:
         gained = self._elastic[1] - elastic + moving_after - moving - fallen
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
         allowed = SMALL_GAIN * (moving + elastic) + given + before.lost
+        work = self._contact_work(before)
         if gained > allowed:
-            gained -= max(self._contact_work(before), 0.0)
+            gained -= min(max(work, 0.0), before.pressed)
+        after.pressed = max(before.pressed * math.exp(-dt / MEMORY) - work, 0.0)
         after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + self._elastic[1]))
         return gained > allowed
 
@@ -380,7 +386,7 @@ class Simulation:
                 v_new = final_velocity(x_new)
         falling = self._falling(state.falling, v_new - v, dt)
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
-        return State(x_new, v_new, impulses, memory + (v_new - v_end), falling, state.lost, state.step)
+        return State(x_new, v_new, impulses, memory + (v_new - v_end), falling, state.lost, state.pressed, state.step)
 
     def _eased(self, x: Floats, x_new: Floats, goal: Floats) -> Floats:
         """`x_new`, or where edges around what was held back are stretched far, what their ends go back to.

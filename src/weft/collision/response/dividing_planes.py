@@ -105,7 +105,7 @@ class DividingPlanesParameters(Parameters):
         "steps of 1/120 s in which what was pressed together comes apart", default=10.0, ge=0, le=1000
     )
     creep: float = quantity("slip speed below which friction is viscous", default=5e-4, unit="m/s", gt=0, le=1)
-    rounds: int = quantity("safe moves in one step, at most", default=6, ge=1, le=100)
+    rounds: int = quantity("safe moves in one step, at most", default=3, ge=1, le=100)
 
 
 class DividingPlanes:
