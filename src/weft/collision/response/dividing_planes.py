@@ -253,7 +253,7 @@ class DividingPlanes:
         return self._go(self._x, goal, watched, np.zeros(len(goal), np.uint8), squeezed)
 
     def follow(self, goal: Floats) -> Floats:
-        """From where `finish` ended as far towards `goal` (n, 3) as is safe; `held_back` stays what it was, or grows."""
+        """From where `finish` ended as far towards `goal` (n, 3) as is safe; `held_back` does not become less."""
         n, x, held_back = len(goal), self._ends, self.held_back
         goal = np.concatenate([self._before_planes(goal), x[n:]])
         self._finder.set_paths(x, goal, 2.0 * CLOSEST)
