@@ -40,23 +40,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from weft.arrays import Bools, Bytes, Floats, Ints
-from weft.collision.narrow.proximity import closest_edge_edge, closest_vertex_triangle, unit_normal
 from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
-from weft.collision.response.pairs import NO_DRIFT, PairFinder, Pairs, along, bounds, free_space
+from weft.collision.response.pairs import NO_DRIFT, PairFinder, Pairs
+from weft.collision.response.safe_motion import (
+    CLOSEST,
+    Watched,
+    hold_back,
+    join_watched,
+    leaves_boxes,
+    mark_unsafe,
+    spare_of,
+    watch,
+)
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.rows import mean_row
-from weft.jit import kernel, prange
+from weft.jit import kernel
 from weft.linear.constraints import Constraints, build_constraints
 from weft.linear.springs import Springs, build_springs
 from weft.parameters import Parameters, quantity
 
-RESERVE = 0.1  # of the free space between two sides is never given away
-CLOSEST = 4e-6  # [m] nor is this much of it
 ROUNDING = 1e-12  # [m] is more than arithmetic at the size of a room loses
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
 DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
@@ -65,34 +71,6 @@ STIFFEST = 1000.0  # times the stiffness of a contact, however small its gap
 USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 NO_VERTICES = np.zeros(0, np.int32)
 MARGIN = 0.5  # of the contact distance around the path of a vertex
-
-
-class Watched(NamedTuple):
-    """Pairs of both kinds that share their free space as they move."""
-
-    rows: Ints
-    """(k, 4)"""
-    is_edges: Bools
-    """(k,)"""
-    normals: Floats
-    """(k, 3)"""
-    gaps: Floats
-    """(k,)"""
-
-
-def join_watched(parts: Sequence[Watched]) -> Watched:
-    return Watched(
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.is_edges for part in parts]),
-        np.concatenate([part.normals for part in parts]),
-        np.concatenate([part.gaps for part in parts]),
-    )
-
-
-def watch(pairs: Sequence[Pairs]) -> Watched:
-    return join_watched(
-        [Watched(part.rows, np.full(len(part.rows), part.edges), part.normals, part.gaps) for part in pairs]
-    )
 
 
 class DividingPlanesParameters(Parameters):
@@ -447,181 +425,3 @@ def push_apart(
                     impulses_inout[i, c] += w * u[c]
         count += 1
     return count
-
-
-@kernel
-def spare_space(sep: float) -> float:
-    """How much of the free space between two sides may be used up."""
-    return max(0.0, min((1.0 - RESERVE) * sep, sep - CLOSEST))
-
-
-def spare_of(sep: Floats) -> Floats:
-    spare: Floats = np.maximum(0.0, np.minimum((1.0 - RESERVE) * sep, sep - CLOSEST))
-    return spare
-
-
-@kernel
-def _corners(x: Floats, rows: Ints, q: int) -> Floats:
-    """(4, 3) where the vertices of row q are."""
-    out = np.empty((4, 3))
-    for place in range(4):
-        for c in range(3):
-            out[place, c] = x[rows[q, place], c]
-    return out
-
-
-@kernel
-def _turns_aside(start: Floats, end: Floats, edges: bool, nx: float, ny: float, nz: float) -> bool:
-    """Whether the two sides (4, 3) keep free space along another direction than n, in which they started.
-
-    Any direction will do in which they have it at both ends: that of the closest points at the end, or the one halfway
-    between that and n. Pairs that turn as they pass each other have it there: nine of ten that have none along n.
-    """
-    if edges:
-        _w0, _w1, _w2, _w3, rx, ry, rz, _kind = closest_edge_edge(end, 0, 1, 2, 3)
-    else:
-        _w0, _w1, _w2, _w3, rx, ry, rz, _kind = closest_vertex_triangle(end, 0, 1, 2, 3)
-    mx, my, mz, distance = unit_normal(rx, ry, rz, 0.0, 0.0, 0.0)
-    if distance == 0.0:
-        return False
-    for halfway in (0.0, 1.0):
-        dx, dy, dz = mx + halfway * nx, my + halfway * ny, mz + halfway * nz
-        size = math.sqrt(dx * dx + dy * dy + dz * dz)
-        if size < 1e-3:
-            continue
-        dx, dy, dz = dx / size, dy / size, dz / size
-        sep = free_space(start, 0, 1, 2, 3, edges, dx, dy, dz)
-        left = free_space(end, 0, 1, 2, 3, edges, dx, dy, dz)
-        if sep > CLOSEST and left >= sep - spare_space(sep):
-            return True
-    return False
-
-
-@kernel(parallel=True)
-def mark_unsafe(
-    x: Floats, goal: Floats, rows: Ints, edges: bool, normals: Floats, gaps: Floats, unsafe_out: Bools
-) -> None:
-    """Overwrite whether each pair would have used up its free space, were all its vertices to go all the way."""
-    for q in prange(len(rows)):
-        i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
-        nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
-        sep = free_space(x, i, j, k, m, edges, nx, ny, nz)
-        left = free_space(goal, i, j, k, m, edges, nx, ny, nz)
-        unsafe_out[q] = gaps[q] <= 0.0 or left < sep - spare_space(sep)
-        if unsafe_out[q] and gaps[q] > 0.0:
-            unsafe_out[q] = not _turns_aside(_corners(x, rows, q), _corners(goal, rows, q), edges, nx, ny, nz)
-
-
-@kernel
-def hold_back(
-    x: Floats,
-    goal: Floats,
-    rows: Ints,
-    is_edges: Bools,
-    normals: Floats,
-    gaps: Floats,
-    n: int,
-    settled_inout: Bools,
-    share_inout: Floats,
-) -> int:
-    """Lower the shares of vertices until no pair that is not safe is left; return how many no share can save.
-
-    A pair is `settled` once each of its vertices stays on its own side of a plane that does not move: whatever else
-    holds them back, it is safe. A pair in which a body moves into cloth that stays has no such plane.
-    """
-    at, go = np.empty(4), np.empty(4)
-    lowered, looked_at = np.ones(len(share_inout), np.int32), np.zeros(len(rows), np.int32)  # passes
-    now, stuck, changed = 1, 0, True
-    while changed:
-        changed = False
-        now += 1
-        for q in range(len(rows)):
-            i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
-            if settled_inout[q] or looked_at[q] > max(max(lowered[i], lowered[j]), max(lowered[k], lowered[m])):
-                continue
-            looked_at[q] = now
-            edges = is_edges[q]
-            nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
-            for place in range(4):
-                at[place] = along(x, rows[q, place], nx, ny, nz)
-                go[place] = along(goal, rows[q, place], nx, ny, nz)
-            low, high = bounds(at[0], at[1], at[2], at[3], edges)
-            sep = low - high
-            spare = spare_space(sep) if gaps[q] > 0.0 else 0.0
-            low_end, high_end = bounds(
-                at[0] + share_inout[i] * (go[0] - at[0]),
-                at[1] + share_inout[j] * (go[1] - at[1]),
-                at[2] + share_inout[k] * (go[2] - at[2]),
-                at[3] + share_inout[m] * (go[3] - at[3]),
-                edges,
-            )
-            if gaps[q] > 0.0:
-                if low_end - high_end >= sep - spare:
-                    continue
-                start, end = _corners(x, rows, q), _corners(goal, rows, q)
-                for place in range(4):
-                    share = share_inout[rows[q, place]]
-                    for c in range(3):
-                        end[place, c] = start[place, c] + share * (end[place, c] - start[place, c])
-                if _turns_aside(start, end, edges, nx, ny, nz):
-                    continue
-            low_goal, high_goal = bounds(go[0], go[1], go[2], go[3], edges)
-            down, up = max(0.0, low - low_goal), max(0.0, high_goal - high)
-            if i >= n:  # a body takes what it needs, and the cloth the rest
-                floor, ceiling = low - down, high + max(0.0, spare - down)
-                stuck += int(down > spare and down > 1e-12)
-            elif m >= n:
-                floor, ceiling = low - max(0.0, spare - up), high + up
-                stuck += int(up > spare and up > 1e-12)
-            else:
-                part = down / (down + up) if down + up > 0.0 else 0.5
-                floor, ceiling = low - spare * part, high + spare * (1.0 - part)
-            settled_inout[q] = True
-            for place in range(4):
-                v = rows[q, place]
-                if v >= n:
-                    continue
-                share = 1.0
-                if place == 0 or (edges and place == 1):
-                    if go[place] < floor:
-                        share = max(0.0, (at[place] - floor) / (at[place] - go[place]))
-                elif go[place] > ceiling:
-                    share = max(0.0, (ceiling - at[place]) / (go[place] - at[place]))
-                if share < share_inout[v]:
-                    share_inout[v] = share
-                    lowered[v] = now
-                    changed = True
-    return stuck
-
-
-@kernel
-def leaves_boxes(
-    x: Floats,
-    expected: Floats,
-    goal: Floats,
-    drift: Floats,
-    margin: float,
-    n: int,
-    elsewhere_out: Bytes,
-    left_out: Bytes,
-) -> None:
-    """Mark those of the first `n` vertices that end further than `margin` from where they were `expected`, or that
-    leave the box in which their pairs were looked for.
-
-    Pairs of the cloth with itself were looked for in a frame that moves by `drift`. What all vertices do beyond that,
-    on average, is of no concern to them: it is as if the frame had done it, too.
-    """
-    off = np.zeros(3)
-    for i in range(n):
-        for c in range(3):
-            off[c] += (goal[i, c] - expected[i, c]) / n
-    for i in range(n):
-        is_elsewhere = has_left = False
-        for c in range(3):
-            start, end, place = x[i, c], expected[i, c], goal[i, c]
-            has_left |= place < min(start, end) - margin or place > max(start, end) + margin
-            is_elsewhere |= abs(place - end) > margin or abs(place - off[c] - end) > margin
-            end, place = end - drift[c], place - drift[c] - off[c]
-            has_left |= place < min(start, end) - margin or place > max(start, end) + margin
-        elsewhere_out[i] = is_elsewhere
-        left_out[i] = has_left
