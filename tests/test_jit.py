@@ -82,12 +82,16 @@ def test_a_crew_that_waits_for_a_busy_machine_works_alone_for_a_while(monkeypatc
         return nullcontext()
 
     monkeypatch.setattr(jit, "threads_for", one_or_two)
-    for _ in range(jit.SLOW_STEPS + jit.STEPS_ALONE):
+    busy = [2] * jit.SLOW_STEPS + [1] * jit.STEPS_ALONE + [2] + [1] * (2 * jit.STEPS_ALONE)
+    for _ in busy:
         work(0.5)
-    assert used == [2] * jit.SLOW_STEPS + [1] * jit.STEPS_ALONE
+    assert used == busy
     for _ in range(2 * jit.STEPS_ALONE):
         work(1.0)
-    assert set(used[jit.SLOW_STEPS + jit.STEPS_ALONE :]) == {2}
+    assert set(used[len(busy) :]) == {2}
+    for _ in busy:
+        work(0.5)
+    assert used[-len(busy) :] == busy
 
 
 def test_too_many_threads_are_refused():

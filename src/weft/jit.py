@@ -24,8 +24,9 @@ from weft.errors import WeftError
 
 ROWS_PER_THREAD = 1000  # to pay for waking a thread
 BUSY = 1.2  # processor time over time: less than this on several threads is no help
-SLOW_STEPS = 3  # in a row, for a first one may have to compile,
-STEPS_ALONE = 60  # after which so many run on one thread before more are tried again
+SLOW_STEPS = 2  # in a row, for a first one may have to compile,
+STEPS_ALONE = 60  # after which so many run on one thread before more are tried again, and twice as many each time that
+MOST_STEPS_ALONE = 960  # they do not help then, but no more than this
 STALE_CACHE_DAYS = 30  # a cache folder of other sources that nobody used for this long is removed
 
 
@@ -40,11 +41,11 @@ def requested_threads() -> int | None:
 
 
 _threads = requested_threads()
-# Waking a thread that sleeps costs more than most kernels take, but one that spins while it waits keeps others from its
-# core, the very thread that it waits for among them. Frames of cloth of 51 x 51 vertices on two cores, idle or with one
-# of them busy, took 26 or 22 ms with 300 turns before they sleep, 11 or 29 with 1000, 10 or 42 with 3000, 11 or 94 with
-# 20000; on one thread 13 in both cases (see `Crew`).
-os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+# Waking a thread that sleeps takes as long as a small kernel, about 0.1 ms, and Python between two kernels is long enough
+# for it to fall asleep: with 2000 turns of waiting before it does, frames of cloth of 51 x 51 vertices took 11.5 ms on
+# two idle cores, with 50000 (a millisecond) 9.5, on one thread 13. One that waits awake keeps others from its core, the
+# very thread that it waits for among them: with a core busy, frames took 150 ms and more, which `Crew` sees.
+os.environ.setdefault("GOMP_SPINCOUNT", "50000")
 # Numba fixes its largest thread count at import; leave room for more threads than cores, so that
 # "the same bits for any number of threads" can be checked on any machine. A child process inherits the limit of its
 # parent, and may raise it.
@@ -99,6 +100,7 @@ class Crew:
 
     def __init__(self) -> None:
         self._slow = self._alone = 0
+        self._next_alone = STEPS_ALONE
 
     @contextmanager
     def at_work(self, rows: int) -> Iterator[None]:
@@ -108,9 +110,15 @@ class Crew:
             yield
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         self._alone = max(0, self._alone - 1)
-        self._slow = self._slow + 1 if n > 1 and cpu < BUSY * wall else 0
-        if self._slow == SLOW_STEPS:
-            self._slow, self._alone = 0, STEPS_ALONE
+        if n == 1:
+            return
+        if cpu >= BUSY * wall:
+            self._slow, self._next_alone = 0, STEPS_ALONE
+            return
+        self._slow += 1
+        if self._slow >= SLOW_STEPS:
+            self._alone = self._next_alone
+            self._next_alone = min(2 * self._next_alone, MOST_STEPS_ALONE)
 
 
 def _source_hash() -> str:
