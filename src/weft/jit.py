@@ -41,10 +41,10 @@ def requested_threads() -> int | None:
 
 
 _threads = requested_threads()
-# Waking a thread that sleeps takes as long as a small kernel, about 0.1 ms, and Python between two kernels is long enough
-# for it to fall asleep: with 2000 turns of waiting before it does, frames of cloth of 51 x 51 vertices took 11.5 ms on
-# two idle cores, with 50000 (a millisecond) 9.5, on one thread 13. One that waits awake keeps others from its core, the
-# very thread that it waits for among them: with a core busy, frames took 150 ms and more, which `Crew` sees.
+# Waking a thread that sleeps takes as long as a small kernel, about 0.1 ms, and it falls asleep while Python prepares
+# the next one: with 2000 turns of waiting before it does, frames of cloth of 51 x 51 vertices took 11.5 ms on two idle
+# cores, with 50000 (a millisecond) 9.5, on one thread 13. One that waits awake keeps others from its core, the very
+# thread that it waits for among them: with a core busy, frames took 150 ms and more, which `Crew` sees.
 os.environ.setdefault("GOMP_SPINCOUNT", "50000")
 # Numba fixes its largest thread count at import; leave room for more threads than cores, so that
 # "the same bits for any number of threads" can be checked on any machine. A child process inherits the limit of its

@@ -20,8 +20,10 @@ def to_dense(matrix):
     dense = np.zeros((n, 3, n, 3))
     for i in range(n):
         dense[i, :, i, :] += matrix.diagonal[i]
-        for b in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-            dense[i, :, matrix.columns[b], :] += matrix.off_diagonal[b]
+        for item in matrix.row_blocks[matrix.row_starts[i] : matrix.row_starts[i + 1]]:
+            block, is_later = divmod(item, 2)
+            b = matrix.off_diagonal[block]
+            dense[i, :, matrix.ends[block, 1 - is_later], :] += b.T if is_later else b
     return dense.reshape(3 * n, 3 * n)
 
 
@@ -56,9 +58,10 @@ def test_pairs_in_both_orders_enter_as_transposes(rng):
 def test_repeated_pairs_share_one_block():
     pairs = np.array([[3, 1], [1, 3], [1, 3], [0, 3]], np.int32)
     matrix = build_matrix(pairs, 5)
+    np.testing.assert_array_equal(matrix.ends, [[0, 3], [1, 3]])
     np.testing.assert_array_equal(matrix.row_starts, [0, 1, 2, 2, 4, 4])
-    np.testing.assert_array_equal(matrix.columns, [3, 3, 0, 1])
-    np.testing.assert_array_equal(np.diff(matrix.source_starts), [1, 3, 1, 3])
+    np.testing.assert_array_equal(matrix.row_blocks, [2 * 0, 2 * 1, 2 * 0 + 1, 2 * 1 + 1])
+    np.testing.assert_array_equal(np.diff(matrix.source_starts), [1, 3])
     np.testing.assert_array_equal(matrix.sources[1:4], [2 * 0 + 1, 2 * 1, 2 * 2])  # in the order of the pairs
 
 

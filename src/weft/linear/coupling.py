@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.arrays import Bools, Floats, Ints
 from weft.jit import kernel, prange
-from weft.linear.blocks import BlockMatrix
+from weft.linear.blocks import BlockMatrix, times_block
 from weft.linear.patches import Patches, factorise, invert_modes, measure_arms
 from weft.linear.springs import Springs
 
@@ -72,15 +72,12 @@ def _add_block(
 
 
 @kernel
-def _filter_block(source: Floats, q: int, filters: Floats, i: int, j: int, block_out: Floats) -> None:
-    """Overwrite `block_out` (1, 3, 3) with S_i B_q S_j."""
-    for r in range(3):
-        for c in range(3):
-            value = 0.0
-            for p in range(3):
-                for s in range(3):
-                    value += filters[i, r, p] * source[q, p, s] * filters[j, s, c]
-            block_out[0, r, c] = value
+def _filter_block(source: Floats, item: int, filters: Floats, i: int, j: int, block_out: Floats) -> None:
+    """Overwrite `block_out` (1, 3, 3) with S_i B S_j, B the block of `item` or, where that is odd, its transpose."""
+    for c in range(3):
+        y0, y1, y2 = times_block(source, item, filters[j, 0, c], filters[j, 1, c], filters[j, 2, c])
+        for r in range(3):
+            block_out[0, r, c] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
 
 
 @kernel
@@ -122,7 +119,6 @@ def _add_run(
     last: int,
     items: Ints,
     columns: Ints,
-    rows: Ints,
     row: int,
     arms: Floats,
     off_diagonal: Floats,
@@ -136,18 +132,19 @@ def _add_run(
     a10 = a11 = a12 = a13 = a14 = a15 = 0.0
     a20 = a21 = a22 = a23 = a24 = a25 = 0.0
     for q in range(first, last):
-        k = items[q]
-        column = rows[columns[k]]
+        k, column = items[q] >> 1, columns[q]
         x, y, z = arms[column, 0], arms[column, 1], arms[column, 2]
-        b0, b1, b2 = off_diagonal[k, 0, 0], off_diagonal[k, 0, 1], off_diagonal[k, 0, 2]
-        a00, a01, a02 = a00 + b0, a01 + b1, a02 + b2
-        a03, a04, a05 = a03 + y * b2 - z * b1, a04 + z * b0 - x * b2, a05 + x * b1 - y * b0
-        b0, b1, b2 = off_diagonal[k, 1, 0], off_diagonal[k, 1, 1], off_diagonal[k, 1, 2]
-        a10, a11, a12 = a10 + b0, a11 + b1, a12 + b2
-        a13, a14, a15 = a13 + y * b2 - z * b1, a14 + z * b0 - x * b2, a15 + x * b1 - y * b0
-        b0, b1, b2 = off_diagonal[k, 2, 0], off_diagonal[k, 2, 1], off_diagonal[k, 2, 2]
-        a20, a21, a22 = a20 + b0, a21 + b1, a22 + b2
-        a23, a24, a25 = a23 + y * b2 - z * b1, a24 + z * b0 - x * b2, a25 + x * b1 - y * b0
+        b00, b01, b02 = off_diagonal[k, 0, 0], off_diagonal[k, 0, 1], off_diagonal[k, 0, 2]
+        b10, b11, b12 = off_diagonal[k, 1, 0], off_diagonal[k, 1, 1], off_diagonal[k, 1, 2]
+        b20, b21, b22 = off_diagonal[k, 2, 0], off_diagonal[k, 2, 1], off_diagonal[k, 2, 2]
+        if items[q] & 1:
+            b01, b02, b10, b12, b20, b21 = b10, b20, b01, b21, b02, b12
+        a00, a01, a02 = a00 + b00, a01 + b01, a02 + b02
+        a03, a04, a05 = a03 + y * b02 - z * b01, a04 + z * b00 - x * b02, a05 + x * b01 - y * b00
+        a10, a11, a12 = a10 + b10, a11 + b11, a12 + b12
+        a13, a14, a15 = a13 + y * b12 - z * b11, a14 + z * b10 - x * b12, a15 + x * b11 - y * b10
+        a20, a21, a22 = a20 + b20, a21 + b21, a22 + b22
+        a23, a24, a25 = a23 + y * b22 - z * b21, a24 + z * b20 - x * b22, a25 + x * b21 - y * b20
     x, y, z = arms[row, 0], arms[row, 1], arms[row, 2]
     _add_column(out_inout, place, 0, x, y, z, a00, a10, a20)
     _add_column(out_inout, place, 1, x, y, z, a01, a11, a21)
@@ -157,51 +154,111 @@ def _add_run(
     _add_column(out_inout, place, 5, x, y, z, a05, a15, a25)
 
 
+@kernel(inline=True)
+def _add_transpose(blocks_inout: Floats, k: int) -> None:
+    """Add to block k its own transpose."""
+    for r in range(6):
+        blocks_inout[k, r, r] *= 2.0
+        for c in range(r):
+            blocks_inout[k, r, c] += blocks_inout[k, c, r]
+            blocks_inout[k, c, r] = blocks_inout[k, r, c]
+
+
 @kernel
 def _couple_patch(
     patch: int,
     order: Ints,
-    rows: Ints,
     row_starts: Ints,
     small_starts: Ints,
     run_starts: Ints,
     runs: Ints,
     items: Ints,
+    columns: Ints,
     arms: Floats,
     matrix: BlockMatrix,
     filters: Floats,
     is_free: Bools,
     blocks_inout: Floats,
 ) -> None:
-    """Add to C, and to the C_a of its small patches, what the rows of one large patch hold."""
+    """Add to C, and to the C_a of its small patches, what the rows of one large patch hold.
+
+    Of what is in one patch, half is added up, that below the diagonal and half of the diagonal itself, and then its
+    transpose.
+    """
     block = np.empty((1, 3, 3))
-    diagonal, off_diagonal, columns = matrix.diagonal, matrix.off_diagonal, matrix.columns
+    diagonal, off_diagonal = matrix.diagonal, matrix.off_diagonal
     own = len(row_starts) - 1 + patch
     for a in range(small_starts[patch], small_starts[patch + 1]):
         for row in range(row_starts[a], row_starts[a + 1]):
             i = order[row]
             if is_free[row]:
-                _add_block(blocks_inout, a, diagonal, i, 1.0, arms, row, row)
+                _add_block(blocks_inout, a, diagonal, i, 0.5, arms, row, row)
             else:
-                _filter_block(diagonal, i, filters, i, i, block)
+                _filter_block(diagonal, 2 * i, filters, i, i, block)
                 _tie_down(block, 0, filters, i, _size(diagonal, i))
-                _add_block(blocks_inout, a, block, 0, 1.0, arms, row, row)
+                _add_block(blocks_inout, a, block, 0, 0.5, arms, row, row)
             for run in range(run_starts[row], run_starts[row + 1]):
                 first, last, place = runs[run, 0], runs[run + 1, 0], runs[run, 1]
                 all_free = is_free[row]
                 for q in range(first, last):
-                    all_free = all_free and is_free[rows[columns[items[q]]]]
+                    all_free = all_free and is_free[columns[q]]
                 if all_free:
-                    _add_run(blocks_inout, place, first, last, items, columns, rows, row, arms, off_diagonal)
+                    _add_run(blocks_inout, place, first, last, items, columns, row, arms, off_diagonal)
                     continue
                 for q in range(first, last):
-                    k = items[q]
-                    j = columns[k]
-                    _filter_block(off_diagonal, k, filters, i, j, block)
-                    _add_block(blocks_inout, place, block, 0, 1.0, arms, row, rows[j])
+                    _filter_block(off_diagonal, items[q], filters, i, order[columns[q]], block)
+                    _add_block(blocks_inout, place, block, 0, 1.0, arms, row, columns[q])
+        _add_transpose(blocks_inout, a)
+    _add_transpose(blocks_inout, own)
+    for a in range(small_starts[patch], small_starts[patch + 1]):
         for r in range(6):
             for c in range(6):
                 blocks_inout[own, r, c] += blocks_inout[a, r, c]
+
+
+@kernel
+def _add_modes(out_inout: Floats, k: int, blocks: Floats, spring: int, left: Floats, right: Floats) -> None:
+    """Add `left`^T B `right` to block k, both (3, 6), B the block of a spring."""
+    for c in range(6):
+        y0, y1, y2 = times_block(blocks, 2 * spring, right[0, c], right[1, c], right[2, c])
+        for r in range(6):
+            out_inout[k, c, r] += left[0, r] * y0 + left[1, r] * y1 + left[2, r] * y2
+
+
+@kernel
+def _sum_modes(spring: int, springs: Springs, rows: Ints, of: Ints, group: int, modes: Floats, out: Floats) -> None:
+    """Overwrite `out` (3, 6) with the sum of the `modes` (4, 3, 6) of a spring's ends whose rows are `of` a group."""
+    out[:] = 0.0
+    for p in range(4):
+        if springs.weights[spring, p] != 0.0 and of[rows[springs.vertices[spring, p]]] == group:
+            for r in range(3):
+                for c in range(6):
+                    out[r, c] += modes[p, r, c]
+
+
+@kernel(inline=True)
+def _is_first(spring: int, place: int, springs: Springs, rows: Ints, of: Ints) -> bool:
+    """Whether no end of a spring before `place` has a row `of` the same group."""
+    group = of[rows[springs.vertices[spring, place]]]
+    for p in range(place):
+        if springs.weights[spring, p] != 0.0 and of[rows[springs.vertices[spring, p]]] == group:
+            return False
+    return True
+
+
+@kernel
+def _has_room(spring: int, springs: Springs, rows: Ints, large: Ints, column_starts: Ints, column_rows: Ints) -> bool:
+    """Whether C has room for all that a spring couples."""
+    for p in range(4):
+        if springs.weights[spring, p] == 0.0:
+            continue
+        a = large[rows[springs.vertices[spring, p]]]
+        for q in range(p):
+            if springs.weights[spring, q] != 0.0:
+                b = large[rows[springs.vertices[spring, q]]]
+                if _find_block(column_starts, column_rows, max(a, b), min(a, b)) < 0:
+                    return False
+    return True
 
 
 @kernel
@@ -211,40 +268,45 @@ def _couple_springs(
     rows: Ints,
     row_starts: Ints,
     small_starts: Ints,
+    small: Ints,
     large: Ints,
     column_starts: Ints,
     column_rows: Ints,
     arms: Floats,
     springs: Springs,
-    has_room: Bools,
     filters: Floats,
-    is_free: Bools,
     blocks_inout: Floats,
 ) -> None:
     """Add to C, and to the C_a of its small patches, what springs couple to the rows of one large patch."""
-    block = np.empty((1, 3, 3))
+    modes, own, other = np.empty((4, 3, 6)), np.empty((3, 6)), np.empty((3, 6))
     first = len(row_starts) - 1
-    for a in range(small_starts[patch], small_starts[patch + 1]):
-        for row in range(row_starts[a], row_starts[a + 1]):
-            i = order[row]
-            for k in range(springs.starts[i], springs.starts[i + 1]):
-                spring, place = springs.items[k] >> 2, springs.items[k] & 3
-                for q in range(4):
-                    w = springs.weights[spring, place] * springs.weights[spring, q]
-                    j = springs.vertices[spring, q]
-                    column = rows[j]
-                    if w == 0.0 or large[column] > patch or (large[column] < patch and not has_room[spring]):
+    for row in range(row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]):
+        for k in range(springs.starts[order[row]], springs.starts[order[row] + 1]):
+            spring, place = springs.items[k] >> 2, springs.items[k] & 3
+            if not _is_first(spring, place, springs, rows, large):
+                continue
+            for p in range(4):
+                w, i = springs.weights[spring, p], springs.vertices[spring, p]
+                x, y, z = arms[rows[i], 0], arms[rows[i], 1], arms[rows[i], 2]
+                for r in range(3):
+                    f0, f1, f2 = w * filters[i, r, 0], w * filters[i, r, 1], w * filters[i, r, 2]
+                    modes[p, r, 0], modes[p, r, 1], modes[p, r, 2] = f0, f1, f2
+                    modes[p, r, 3], modes[p, r, 4], modes[p, r, 5] = f2 * y - f1 * z, f0 * z - f2 * x, f1 * x - f0 * y
+            _sum_modes(spring, springs, rows, large, patch, modes, own)
+            _add_modes(blocks_inout, first + patch, springs.blocks, spring, own, own)
+            for p in range(4):
+                if springs.weights[spring, p] == 0.0:
+                    continue
+                at = rows[springs.vertices[spring, p]]
+                if large[at] == patch and _is_first(spring, p, springs, rows, small):
+                    _sum_modes(spring, springs, rows, small, small[at], modes, other)
+                    _add_modes(blocks_inout, small[at], springs.blocks, spring, other, other)
+                elif large[at] < patch and _is_first(spring, p, springs, rows, large):
+                    if not _has_room(spring, springs, rows, large, column_starts, column_rows):
                         continue
-                    if is_free[row] and is_free[column]:
-                        for r in range(3):
-                            for c in range(3):
-                                block[0, r, c] = springs.blocks[spring, r, c]
-                    else:
-                        _filter_block(springs.blocks, spring, filters, i, j, block)
-                    at = _find_block(column_starts, column_rows, patch, large[column])
-                    _add_block(blocks_inout, first + at, block, 0, w, arms, row, column)
-                    if row_starts[a] <= column < row_starts[a + 1]:
-                        _add_block(blocks_inout, a, block, 0, w, arms, row, column)
+                    _sum_modes(spring, springs, rows, large, large[at], modes, other)
+                    to = first + _find_block(column_starts, column_rows, patch, large[at])
+                    _add_modes(blocks_inout, to, springs.blocks, spring, own, other)
 
 
 @kernel
@@ -278,41 +340,19 @@ def _weigh_springs(springs: Springs, rows: Ints, large: Ints, pieces: Ints, filt
                         total[r, c] += w * filters[i, r, c]
         if piece < 0:
             continue
-        for r in range(3):
-            for c in range(3):
-                for p in range(3):
-                    for q in range(3):
-                        out[piece, r, c] += total[p, r] * springs.blocks[k, p, q] * total[q, c]
-
-
-@kernel
-def _find_room(springs: Springs, rows: Ints, large: Ints, column_starts: Ints, column_rows: Ints) -> Bools:
-    """Whether C has room for all that each spring couples."""
-    out = np.ones(len(springs.vertices), np.bool_)
-    for k in range(len(out)):
-        for p in range(4):
-            if springs.weights[k, p] == 0.0:
-                continue
-            a = large[rows[springs.vertices[k, p]]]
-            for q in range(p):
-                if springs.weights[k, q] != 0.0:
-                    b = large[rows[springs.vertices[k, q]]]
-                    out[k] &= _find_block(column_starts, column_rows, max(a, b), min(a, b)) >= 0
-    return out
+        for c in range(3):
+            y0, y1, y2 = times_block(springs.blocks, 2 * k, total[0, c], total[1, c], total[2, c])
+            for r in range(3):
+                out[piece, r, c] += total[0, r] * y0 + total[1, r] * y1 + total[2, r] * y2
 
 
 @kernel(parallel=True)
 def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, positions: Floats, filters: Floats) -> None:
     """Overwrite what `patches` keeps of a matrix with contacts, whose vertices stand at `positions`."""
-    order, rows, row_starts, small_starts, large = (
-        patches.order,
-        patches.rows,
-        patches.row_starts,
-        patches.small_starts,
-        patches.large,
-    )
+    order, rows, row_starts, small_starts = patches.order, patches.rows, patches.row_starts, patches.small_starts
+    small, large = patches.small, patches.large
     arms, blocks, small_inverse = patches.arms, patches.blocks, patches.small_inverse
-    run_starts, runs, items = patches.run_starts, patches.runs, patches.items
+    run_starts, runs, items, columns = patches.run_starts, patches.runs, patches.items, patches.columns
     column_starts, column_rows = patches.column_starts, patches.column_rows
     n_small, n_large = len(small_inverse), len(patches.inverse)
     is_free = np.empty(len(order), np.bool_)
@@ -325,12 +365,12 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
         _couple_patch(
             patch,
             order,
-            rows,
             row_starts,
             small_starts,
             run_starts,
             runs,
             items,
+            columns,
             arms,
             matrix,
             filters,
@@ -343,7 +383,6 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
             i = order[row]
             _tie_down(patches.piece_blocks, patches.pieces[large[row]], filters, i, -_size(matrix.diagonal, i))
     _weigh_springs(springs, rows, large, patches.pieces, filters, patches.piece_blocks)
-    has_room = _find_room(springs, rows, large, column_starts, column_rows)
     for patch in prange(n_large):
         _couple_springs(
             patch,
@@ -351,14 +390,13 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
             rows,
             row_starts,
             small_starts,
+            small,
             large,
             column_starts,
             column_rows,
             arms,
             springs,
-            has_room,
             filters,
-            is_free,
             blocks,
         )
         for a in range(small_starts[patch], small_starts[patch + 1]):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from weft.arrays import Floats
 from weft.jit import kernel
-from weft.linear.blocks import BlockMatrix
+from weft.linear.blocks import BlockMatrix, times_block
 
 
 @kernel
@@ -42,7 +42,7 @@ def relax_constrained(
     `filters` (n, 3, 3) are projectors on the free directions; the rest of `x_inout` stays as it comes in. Stops when
     no coordinate changes by more than `tolerance` in a sweep; returns the sweeps and the last largest change.
     """
-    d, o = matrix.diagonal, matrix.off_diagonal
+    d = matrix.diagonal
     change = 0.0
     for sweep in range(max_sweeps):
         change = 0.0
@@ -52,11 +52,10 @@ def relax_constrained(
                 continue
             t0, t1, t2 = b[i, 0], b[i, 1], b[i, 2]
             for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-                j = matrix.columns[k]
-                x0, x1, x2 = x_inout[j, 0], x_inout[j, 1], x_inout[j, 2]
-                t0 -= o[k, 0, 0] * x0 + o[k, 0, 1] * x1 + o[k, 0, 2] * x2
-                t1 -= o[k, 1, 0] * x0 + o[k, 1, 1] * x1 + o[k, 1, 2] * x2
-                t2 -= o[k, 2, 0] * x0 + o[k, 2, 1] * x1 + o[k, 2, 2] * x2
+                item = matrix.row_blocks[k]
+                j = matrix.ends[item >> 1, 1 - (item & 1)]
+                y0, y1, y2 = times_block(matrix.off_diagonal, item, x_inout[j, 0], x_inout[j, 1], x_inout[j, 2])
+                t0, t1, t2 = t0 - y0, t1 - y1, t2 - y2
             x0, x1, x2 = x_inout[i, 0], x_inout[i, 1], x_inout[i, 2]
             if free > 2.5:
                 y0 = _clamp((t0 - d[i, 0, 1] * x1 - d[i, 0, 2] * x2) / d[i, 0, 0], lower[i, 0], upper[i, 0])

@@ -4,14 +4,16 @@ LLVM's vector types map a column to a register; numba does not find them by itse
 long. Every column has a sum of its own: one sum for all would wait for itself. The functions here become part of every
 `@kernel` that calls them; they take arrays of float32 or of float64.
 
-- A vector of three is stored as four numbers, the last of them 0, and a 3 x 3 block as three such columns, (3, 4). Rows
-  of the matrix take blocks by twos, (3, 8): the columns of one before those of the other.
+- A vector of three is stored as four numbers, the last of them 0, and a 3 x 3 block as three such columns, (3, 4).
+  Those of the matrix, most of what an iteration reads, are stored without the last of each, nine numbers: a column is
+  read with one number too many, which goes into the last of the four and out again.
 - A vector of six is stored as eight numbers, the last two of them 0, and a 6 x 6 block as six such columns, (6, 8).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -19,7 +21,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 WIDTH = 4
-PAIR = 2 * WIDTH
+BLOCK = 9
+ROW = 6
 MODES = 6
 MODES_WIDTH = 8
 _INT = ir.IntType(32)
@@ -103,61 +106,87 @@ def _fold(
     return results
 
 
-def _two_rows(builder: Any, columns: Any, k: Any, x: Any, vector: Any) -> Any:
-    """The rows of x that columns 2 k and 2 k + 1 name, side by side."""
-    rows = []
-    for half in range(2):
-        column = builder.load(builder.gep(_at(builder, columns, k, 2), [ir.Constant(_LONG, half)]))
-        rows.append(_load(builder, _at(builder, x, builder.zext(column, _LONG), WIDTH), vector))
-    return _shuffle(builder, rows[0], rows[1], list(range(PAIR)))
+def _rows_of_block(builder: Any, columns: list[Any]) -> list[Any]:
+    """The rows of a block, of its columns; the last numbers of the columns do not matter."""
+    a, b, c = columns
+    low, high, none = [0, 4, 1, 5], [2, 6, 3, 7], _zeros(a.type)
+    low_two, low_one = _shuffle(builder, a, b, low), _shuffle(builder, c, none, low)
+    high_two, high_one = _shuffle(builder, a, b, high), _shuffle(builder, c, none, high)
+    return [
+        _shuffle(builder, low_two, low_one, [0, 1, 4, 5]),
+        _shuffle(builder, low_two, low_one, [2, 3, 6, 7]),
+        _shuffle(builder, high_two, high_one, [0, 1, 4, 5]),
+    ]
 
 
 def _multiply_row(
     typing_context: Any,
+    rows: Any,
     blocks: Any,
     columns: Any,
-    first: Any,
-    last: Any,
     factors: Any,
     factor_columns: Any,
-    first_factor: Any,
-    last_factor: Any,
+    diagonal: Any,
     x: Any,
     i: Any,
     y: Any,
 ) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        element = _element(signature.args[0])
-        narrow, wide = ir.VectorType(element, WIDTH), ir.VectorType(element, PAIR)
-        value_data, column_data, factor_data, factor_column_data, x_data, y_data = (
-            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4, 5, 8, 10)
+        vector = ir.VectorType(_element(signature.args[1]), WIDTH)
+        row_data, block_data, column_data, factor_data, factor_column_data, diagonal_data, x_data, y_data = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 3, 4, 5, 6, 8)
+        )
+        row = _at(builder, row_data, args[7], ROW)
+        first, middle, last, first_factor, middle_factor, last_factor = (
+            builder.load(_at(builder, row, k)) for k in range(ROW)
         )
 
-        def add_blocks(k: Any, totals: list[Any]) -> list[Any]:
-            rows = _two_rows(builder, column_data, k, x_data, narrow)
-            block = _at(builder, value_data, k, 3 * PAIR)
-            sums = []
-            for column, total in enumerate(totals):
-                spread = _shuffle(builder, rows, rows, [column] * WIDTH + [WIDTH + column] * WIDTH)
-                values = _load(builder, _at(builder, block, column, PAIR), wide)
-                sums.append(_add_product(builder, values, spread, total))
-            return sums
+        def spreads(values: Any) -> list[Any]:
+            return [_shuffle(builder, values, values, [lane] * WIDTH) for lane in range(3)]
 
-        def add_factors(k: Any, totals: list[Any]) -> list[Any]:
-            two = _load(builder, _at(builder, factor_data, k, 2), ir.VectorType(element, 2))
-            spread = _shuffle(builder, two, two, [0] * WIDTH + [1] * WIDTH)
-            rows = _two_rows(builder, factor_column_data, k, x_data, narrow)
-            return [_add_product(builder, rows, spread, totals[0])]
+        def place_of(k: Any, of: Any, data: Any) -> Any:
+            return _at(builder, data, builder.zext(builder.load(_at(builder, of, k)), _LONG), WIDTH)
 
-        totals = _fold(builder, args[2], args[3], [_zeros(wide)] * 3, add_blocks)
-        totals += _fold(builder, args[6], args[7], [_zeros(wide)], add_factors)
-        total = _sum(builder, totals)
-        halves = [_shuffle(builder, total, total, [WIDTH * half + k for k in range(WIDTH)]) for half in range(2)]
-        _store(builder, _sum(builder, halves), _at(builder, y_data, args[9], WIDTH))
+        own = _load(builder, _at(builder, x_data, args[7], WIDTH), vector)
+        own_spreads = spreads(own)
+
+        def columns_of(data: Any, k: Any, size: int, width: int) -> list[Any]:
+            block = _at(builder, data, k, size)
+            return [_load(builder, _at(builder, block, column, width), vector) for column in range(3)]
+
+        def add_block(both: bool, k: Any, totals: list[Any]) -> list[Any]:
+            other = spreads(_load(builder, place_of(k, column_data, x_data), vector))
+            values = columns_of(block_data, k, BLOCK, 3)
+            if both:
+                place = place_of(k, column_data, y_data)
+                there = _load(builder, place, vector)
+                for value, spread in zip(_rows_of_block(builder, values), own_spreads, strict=True):
+                    there = _add_product(builder, value, spread, there)
+                _store(builder, there, place)
+            return [_add_product(builder, *parts) for parts in zip(values, other, totals, strict=True)]
+
+        def add_factor(both: bool, k: Any, totals: list[Any]) -> list[Any]:
+            factor = _spread(builder, vector, builder.load(_at(builder, factor_data, k)))
+            if both:
+                place = place_of(k, factor_column_data, y_data)
+                _store(builder, _add_product(builder, factor, own, _load(builder, place, vector)), place)
+            other = _load(builder, place_of(k, factor_column_data, x_data), vector)
+            return [_add_product(builder, factor, other, totals[0])]
+
+        place = _at(builder, y_data, args[7], WIDTH)
+        totals = [
+            builder.fmul(value, spread)
+            for value, spread in zip(columns_of(diagonal_data, args[7], 3 * WIDTH, WIDTH), own_spreads, strict=True)
+        ]
+        totals = _fold(builder, first, middle, totals, partial(add_block, True))
+        totals = _fold(builder, middle, last, totals, partial(add_block, False))
+        others = _fold(builder, first_factor, middle_factor, [_load(builder, place, vector)], partial(add_factor, True))
+        others = _fold(builder, middle_factor, last_factor, others, partial(add_factor, False))
+        total = _sum(builder, [*totals, *others])
+        _store(builder, _shuffle(builder, total, _zeros(vector), [0, 1, 2, 7]), place)
         return context.get_dummy_value()
 
-    long = types.int64
-    return types.void(blocks, columns, long, long, factors, factor_columns, long, long, x, long, y), codegen
+    return types.void(rows, blocks, columns, factors, factor_columns, diagonal, x, types.int64, y), codegen
 
 
 def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) -> Any:
@@ -340,9 +369,11 @@ def _lower_column(typing_context: Any, blocks: Any, rows: Any, first: Any, last:
 
 
 multiply_row: Callable[..., None] = intrinsic(_multiply_row)
-"""(blocks (b, 3, 8), columns (2 b,) int32, first, last, factors (2 f,), factor_columns (2 f,) int32, first_factor,
-last_factor, x (n, 4), i, y_out (n, 4)): overwrite row i of y with the sum of pairs `first` to `last` of blocks and of
-factors, each block and each factor times the row of x that its column names."""
+"""(rows (n, 6) int64, blocks (9 b + 1,), columns (b,) int32, factors (f,), factor_columns (f,) int32, diagonal
+(n, 3, 4), x (n, 4), i, y_inout (n, 4)): add to row i of y the products of row i of a symmetric matrix, each block and
+each factor times the row of x that its column names. rows[i] tells the first blocks, those from which on only row i
+gets a product, and the end; then the same of factors. Of the first ones the row of y that the column names gets its
+own, too."""
 multiply_block: Callable[..., None] = intrinsic(_multiply_block)
 """(blocks (n, 3, 4), x (n, 4), i, y_out (n, 4)): overwrite row i of y with block i times row i of x."""
 add_multiple: Callable[..., None] = intrinsic(_add_multiple)

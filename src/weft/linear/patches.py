@@ -48,6 +48,8 @@ class Patches(NamedTuple):
     """(s + 1,) rows of each small patch"""
     small_starts: Ints
     """(m + 1,) small patches of each large one"""
+    small: Ints
+    """(n,) the small patch of each row"""
     large: Ints
     """(n,) the large patch of each row"""
     pieces: Ints
@@ -57,7 +59,9 @@ class Patches(NamedTuple):
     runs: Ints
     """(r + 1, 2) the first of `items` of each run, and which of `blocks` they add to"""
     items: Ints
-    """blocks of the matrix, but those above the diagonal of C"""
+    """(b,) 2 * block of the matrix, plus 1 where its transpose counts: each once, in the row of the later end"""
+    columns: Ints
+    """(b,) the row of the other end of each item"""
     column_starts: Ints
     """(m + 1,) blocks of the factor below its diagonal, by columns"""
     column_rows: Ints
@@ -91,7 +95,8 @@ class Patches(NamedTuple):
 def build_patches(matrix: BlockMatrix) -> Patches:
     """Gather the vertices of `matrix` into patches along its blocks."""
     n = len(matrix.diagonal)
-    graph = csr_array((np.ones(len(matrix.columns)), matrix.columns.astype(np.int64), matrix.row_starts), (n, n))
+    i, j = matrix.ends[:, 0].astype(np.int64), matrix.ends[:, 1].astype(np.int64)
+    graph = csr_array((np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([j, i]))), (n, n))
     small, merged = _join(graph, SMALL)
     large, merged = _join(merged, LARGE)
     m = merged.shape[0]
@@ -121,23 +126,28 @@ def build_patches(matrix: BlockMatrix) -> Patches:
     for k, part in enumerate(below):
         p, q = np.tril_indices(len(part))
         updates.append(np.stack([numbers(part[p], part[q]), column_starts[k] + p, column_starts[k] + q], axis=1))
-    sources, targets = np.repeat(np.arange(n), np.diff(matrix.row_starts)), matrix.columns
-    is_near = small[sources] == small[targets]
+    is_later = rows[i] > rows[j]
+    later, earlier = np.where(is_later, i, j), np.where(is_later, j, i)
     places = np.where(
-        is_near, rank[small[sources]], numbers(place[large[small[sources]]], place[large[small[targets]]])
+        small[later] == small[earlier],
+        rank[small[later]],
+        numbers(place[large[small[later]]], place[large[small[earlier]]]),
     )
-    run_starts, runs, items = _build_runs(rows[sources].astype(np.int64), places, n)
+    run_starts, runs, items = _build_runs(rows[later].astype(np.int64), places, n)
+    item_columns, items = rows[earlier[items]], 2 * items + ~is_later[items]
     pieces = connected_components(merged, directed=False)[1]
     return Patches(
         order=order,
         rows=rows,
         row_starts=_starts(np.bincount(rank[small], minlength=s)),
         small_starts=_starts(np.bincount(place[large], minlength=m)),
+        small=rank[small[order]].astype(np.int32),
         large=place[large[small[order]]].astype(np.int32),
         pieces=pieces[[k for k, _ in columns]].astype(np.int32),
         run_starts=run_starts,
         runs=runs,
-        items=items,
+        items=items.astype(np.int32),
+        columns=item_columns,
         column_starts=column_starts,
         column_rows=column_rows.astype(np.int32),
         update_starts=_starts([len(part) for part in updates]),
@@ -155,14 +165,13 @@ def build_patches(matrix: BlockMatrix) -> Patches:
     )
 
 
-def _build_runs(rows: Longs, places: Longs, n: int) -> tuple[Ints, Ints, Ints]:
-    """The blocks of each of `n` rows that add to the same place, as runs; one without a place, -1, is in none."""
+def _build_runs(rows: Longs, places: Longs, n: int) -> tuple[Ints, Ints, Longs]:
+    """The blocks of each of `n` rows that add to the same place, as runs."""
     items = np.lexsort((places, rows))
-    items = items[places[items] >= 0]
     row, place = rows[items], places[items]
     firsts = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(place) != 0))[: len(items)])
     runs = np.stack([np.append(firsts, len(items)), np.append(place[firsts], -1)], axis=1)
-    return _starts(np.bincount(row[firsts], minlength=n)), runs.astype(np.int32), items.astype(np.int32)
+    return _starts(np.bincount(row[firsts], minlength=n)), runs.astype(np.int32), items
 
 
 def _starts(counts: list[int] | Longs) -> Ints:

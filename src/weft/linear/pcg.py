@@ -8,9 +8,9 @@ the springs of contacts, we solve for y in S A S y = S (b - A z) and return S y 
 The preconditioner is the inverse of each vertex's own block plus the shifts and turns of patches (see `patches`). Rows
 of the system stand in the order of the patches, so that one chunk of rows is a few whole patches.
 
-Iterations run on blocks in registers (see `lanes`): in single precision where the tolerance leaves room for it, which
-halves what has to be read, and in double where it does not. Blocks that are a multiple of the identity, as those of
-bending across a hinge are, half of all, are stored as one number.
+An iteration takes as long as it takes to read the matrix. So it runs in single precision where the tolerance leaves
+room for it, and in double where it does not; the blocks within a chunk are stored once for both of their rows; and
+blocks that are a multiple of the identity, as those of bending across a hinge are, half of all, as one number.
 
 Sums run over a fixed number of chunks, merged in order: bitwise the same for any number of threads.
 """
@@ -23,9 +23,9 @@ import numpy as np
 
 from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.jit import kernel, prange
-from weft.linear.blocks import BlockMatrix
+from weft.linear.blocks import BlockMatrix, times_block
 from weft.linear.coupling import is_identity, is_multiple, update_patches
-from weft.linear.lanes import PAIR, WIDTH, add_multiple, dot_rows, multiply_block, multiply_row, turn_row
+from weft.linear.lanes import BLOCK, ROW, WIDTH, add_multiple, dot_rows, multiply_block, multiply_row, turn_row
 from weft.linear.patches import Patches, answer, gather
 from weft.linear.springs import Springs, spring_impulses
 
@@ -36,16 +36,27 @@ SINGLE = 1e-4  # tolerance from which on single precision is enough, with an err
 class PcgWork(NamedTuple):
     """Scratch memory of one solver in one precision: the system in the layout of `lanes`."""
 
+    item_starts: Ints
+    """(n + 1,) items of each row"""
+    item_middles: Ints
+    """(n,) from which on they are not also those of another row"""
+    items: Ints
+    """(e,) 2 * block of the matrix, plus 1 where its transpose counts"""
+    item_columns: Ints
+    """(e,)"""
     rows: Longs
-    """(n, 4) pairs of blocks of row i are rows[i, 0] to rows[i, 1], those of factors rows[i, 2] to rows[i, 3]"""
+    """(n, 6) of each row: where blocks start, from which on they are not also those of another row, where they end; the
+    same of factors"""
     columns: Ints
-    """(2 b,)"""
+    """(e,)"""
     blocks: Lanes
-    """(b, 3, 8) a zero one where a row has an odd number"""
+    """(9 e + 1,)"""
     factor_columns: Ints
-    """(2 f,)"""
+    """(e,)"""
     factors: Lanes
-    """(2 f,)"""
+    """(e,)"""
+    diagonal: Lanes
+    """(n, 3, 4)"""
     inverse: Lanes
     """(n, 3, 4) filtered inverse of the diagonal blocks"""
     arms: Lanes
@@ -65,17 +76,28 @@ class PcgWork(NamedTuple):
 def build_work(matrix: BlockMatrix, patches: Patches, tolerance: float, error: float) -> PcgWork:
     """Memory for solves of `matrix` to `tolerance` and `error` [m/s]."""
     dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
-    n = len(matrix.diagonal)
-    counts = np.diff(matrix.row_starts)[patches.order].astype(np.int64)  # blocks, or factors, of each row at most
-    pairs, factor_pairs = (counts + 2) // 2, (counts + 1) // 2  # the former with the diagonal
-    rows = np.zeros((n, 4), np.int64)
-    rows[1:, 0], rows[1:, 2] = np.cumsum(pairs)[:-1], np.cumsum(factor_pairs)[:-1]
+    n, b, m = len(matrix.diagonal), np.arange(len(matrix.ends)), len(patches.inverse)
+    first_rows = patches.row_starts[patches.small_starts[np.arange(CHUNKS + 1) * m // CHUNKS]]
+    i, j = patches.rows[matrix.ends].T
+    chunk = np.searchsorted(first_rows, np.arange(n), side="right")
+    shared = chunk[i] == chunk[j]
+    rows = np.concatenate([np.minimum(i, j)[shared], i[~shared], j[~shared]])
+    others = np.concatenate([np.maximum(i, j)[shared], j[~shared], i[~shared]])
+    items = np.concatenate([2 * b[shared] + (i > j)[shared], 2 * b[~shared], 2 * b[~shared] + 1])
+    is_own = np.arange(len(rows)) >= shared.sum()
+    order = np.lexsort((others, is_own, rows))
+    e, starts = len(rows), np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
     return PcgWork(
-        rows,
-        np.zeros(2 * pairs.sum(), np.int32),
-        np.zeros((pairs.sum(), 3, PAIR), dtype),
-        np.zeros(2 * factor_pairs.sum(), np.int32),
-        np.zeros(2 * factor_pairs.sum(), dtype),
+        starts.astype(np.int32),
+        (starts[:-1] + np.bincount(rows[~is_own], minlength=n)).astype(np.int32),
+        items[order].astype(np.int32),
+        others[order].astype(np.int32),
+        np.zeros((n, ROW), np.int64),
+        np.zeros(e, np.int32),
+        np.zeros(BLOCK * e + 1, dtype),
+        np.zeros(e, np.int32),
+        np.zeros(e, dtype),
+        np.zeros((n, 3, WIDTH), dtype),
         np.zeros((n, 3, WIDTH), dtype),
         np.zeros((n, WIDTH), dtype),
         np.zeros((5, n, WIDTH), dtype),
@@ -117,57 +139,50 @@ def invert_symmetric(blocks: Floats, i: int, inverse_out: Floats) -> None:
 
 @kernel
 def _copy_rows(
-    first: int,
-    last: int,
-    order: Ints,
-    rows: Ints,
-    matrix: BlockMatrix,
-    springs: Springs,
-    filters: Floats,
-    is_free: Bools,
-    rows_inout: Longs,
-    columns_out: Ints,
-    blocks_out: Lanes,
-    factor_columns_out: Ints,
-    factors_out: Lanes,
-    inverse_out: Lanes,
+    first: int, last: int, order: Ints, matrix: BlockMatrix, springs: Springs, filters: Floats, work: PcgWork
 ) -> None:
     """Overwrite rows `first` to `last` of the system in the layout of `lanes`, and their inverse diagonal blocks."""
     diagonal, off_diagonal = matrix.diagonal, matrix.off_diagonal
+    rows, columns, blocks, factor_columns, factors = (
+        work.rows,
+        work.columns,
+        work.blocks,
+        work.factor_columns,
+        work.factors,
+    )
+    starts, middles, items, item_columns = work.item_starts, work.item_middles, work.items, work.item_columns
     block = np.empty((1, 3, 3))
     inverse = np.empty((1, 3, 3))
     for row in range(first, last):
         i = order[row]
-        at, factor_at = 2 * rows_inout[row, 0], 2 * rows_inout[row, 2]
-        columns_out[at] = row
-        for r in range(3):
-            for c in range(3):
-                blocks_out[at >> 1, c, r] = diagonal[i, r, c]
-                block[0, r, c] = diagonal[i, r, c]
-        at += 1
-        for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
+        at = factor_at = starts[row]
+        rows[row, 0] = rows[row, 3] = at
+        for q in range(starts[row], starts[row + 1]):
+            if q == middles[row]:
+                rows[row, 1], rows[row, 4] = at, factor_at
+            k = items[q] >> 1
             if is_multiple(off_diagonal, k):
-                factor_columns_out[factor_at] = rows[matrix.columns[k]]
-                factors_out[factor_at] = off_diagonal[k, 0, 0]
+                factor_columns[factor_at] = item_columns[q]
+                factors[factor_at] = off_diagonal[k, 0, 0]
                 factor_at += 1
                 continue
-            columns_out[at] = rows[matrix.columns[k]]
-            half = WIDTH * (at & 1)
-            for r in range(3):
-                for c in range(3):
-                    blocks_out[at >> 1, c, half + r] = off_diagonal[k, r, c]
-            at += 1
-        if at & 1:
-            columns_out[at] = row
-            for c in range(3):
+            columns[at] = item_columns[q]
+            place = BLOCK * at
+            if items[q] & 1:
                 for r in range(3):
-                    blocks_out[at >> 1, c, WIDTH + r] = 0.0
+                    for c in range(3):
+                        blocks[place + 3 * c + r] = off_diagonal[k, c, r]
+            else:
+                for r in range(3):
+                    for c in range(3):
+                        blocks[place + 3 * c + r] = off_diagonal[k, r, c]
             at += 1
-        if factor_at & 1:
-            factor_columns_out[factor_at] = row
-            factors_out[factor_at] = 0.0
-            factor_at += 1
-        rows_inout[row, 1], rows_inout[row, 3] = at >> 1, factor_at >> 1
+        if middles[row] == starts[row + 1]:
+            rows[row, 1], rows[row, 4] = at, factor_at
+        rows[row, 2], rows[row, 5] = at, factor_at
+        for r in range(3):
+            for c in range(3):
+                work.diagonal[row, c, r] = block[0, r, c] = diagonal[i, r, c]
         for k in range(springs.starts[i], springs.starts[i + 1]):
             spring, place = springs.items[k] >> 2, springs.items[k] & 3
             w = springs.weights[spring, place] ** 2
@@ -178,12 +193,12 @@ def _copy_rows(
         for r in range(3):
             for c in range(3):
                 value = inverse[0, r, c]
-                if not is_free[row]:
+                if not work.is_free[row]:
                     value = 0.0
                     for k in range(3):
                         for m in range(3):
                             value += filters[i, r, k] * inverse[0, k, m] * filters[i, m, c]
-                inverse_out[row, c, r] = value
+                work.inverse[row, c, r] = value
 
 
 @kernel(inline=True)
@@ -197,7 +212,7 @@ def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
 def _multiply_rows(
     first: int, last: int, n_met: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes
 ) -> None:
-    """Overwrite rows `first` to `last` of y with A x; the tension of the springs must be up to date for x."""
+    """Overwrite rows `first` to `last` of y, a chunk, with A x; the tension of the springs must be up to date for x."""
     rows, columns, blocks, factor_columns, factors = (
         work.rows,
         work.columns,
@@ -205,12 +220,13 @@ def _multiply_rows(
         work.factor_columns,
         work.factors,
     )
+    diagonal = work.diagonal
     starts, items, weights, tension = springs.starts, springs.items, springs.weights, springs.tension
     for row in range(first, last):
-        first_pair, last_pair, first_factor, last_factor = rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3]
-        multiply_row(
-            blocks, columns, first_pair, last_pair, factors, factor_columns, first_factor, last_factor, x, row, y_out
-        )
+        for c in range(WIDTH):
+            y_out[row, c] = 0.0
+    for row in range(first, last):
+        multiply_row(rows, blocks, columns, factors, factor_columns, diagonal, x, row, y_out)
     for q in range(first, first + n_met):
         row = work.met[q]
         i = order[row]
@@ -297,7 +313,8 @@ def solve_filtered(
     estimates the energy x A x of what is still missing, below `energy`.
     """
     n, m = len(b), len(springs.vertices)
-    rows, columns, blocks, factor_columns, factors, inverse, arms, vectors, is_free, met, n_met, partial = work
+    inverse, arms, vectors, is_free = work.inverse, work.arms, work.vectors, work.is_free
+    met, n_met, partial = work.met, work.n_met, work.partial
     x, r, p, q, z = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     order, row_of, row_starts, small_starts = (
         patches.order,
@@ -329,22 +346,7 @@ def solve_filtered(
                 r[row, c] = b[i, c]
             if not is_free[row]:
                 _filter_row(filters, i, row, r)
-        _copy_rows(
-            first,
-            last,
-            order,
-            row_of,
-            matrix,
-            springs,
-            filters,
-            is_free,
-            rows,
-            columns,
-            blocks,
-            factor_columns,
-            factors,
-            inverse,
-        )
+        _copy_rows(first, last, order, matrix, springs, filters, work)
         partial[1, chunk] = dot_rows(x, x, first, last)
     rho = scale = 0.0
     for start in range(2):  # the right-hand side gives the scale, then what the guess leaves of it the residual
@@ -425,16 +427,17 @@ def solve_filtered(
 
 @kernel(parallel=True)
 def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, held: Bools, residual_out: Floats) -> None:
-    row_starts, columns, _starts, _sources, diagonal, off_diagonal = matrix
+    ends, row_starts, row_blocks, _starts, _sources, diagonal, off_diagonal = matrix
     for i in prange(len(b)):
-        for r in range(3):
-            y = b[i, r]
-            if held[i]:
-                y = diagonal[i, r, 0] * x[i, 0] + diagonal[i, r, 1] * x[i, 1] + diagonal[i, r, 2] * x[i, 2]
-                for k in range(row_starts[i], row_starts[i + 1]):
-                    j, a = columns[k], off_diagonal[k]
-                    y += a[r, 0] * x[j, 0] + a[r, 1] * x[j, 1] + a[r, 2] * x[j, 2]
-            residual_out[i, r] = y - b[i, r]
+        if not held[i]:
+            residual_out[i, 0] = residual_out[i, 1] = residual_out[i, 2] = 0.0
+            continue
+        y0, y1, y2 = times_block(diagonal, 2 * i, x[i, 0], x[i, 1], x[i, 2])
+        for q in range(row_starts[i], row_starts[i + 1]):
+            j = ends[row_blocks[q] >> 1, 1 - (row_blocks[q] & 1)]
+            z0, z1, z2 = times_block(off_diagonal, row_blocks[q], x[j, 0], x[j, 1], x[j, 2])
+            y0, y1, y2 = y0 + z0, y1 + z1, y2 + z2
+        residual_out[i, 0], residual_out[i, 1], residual_out[i, 2] = y0 - b[i, 0], y1 - b[i, 1], y2 - b[i, 2]
 
 
 def update_impulses(
