@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.arrays import Bools, Bytes, Floats, Ints
-from weft.collision.narrow.proximity import closest_edge_edge, closest_vertex_triangle, unit_normal
+from weft.collision.narrow.conservative import first_contact
 from weft.collision.response.pairs import Pairs, along, bounds, free_space
 from weft.jit import kernel, prange
 
@@ -67,30 +66,9 @@ def _corners(x: Floats, rows: Ints, q: int) -> Floats:
 
 
 @kernel
-def _turns_aside(start: Floats, end: Floats, edges: bool, nx: float, ny: float, nz: float) -> bool:
-    """Whether the two sides (4, 3) keep free space along another direction than n, in which they started.
-
-    Any direction will do in which they have it at both ends: that of the closest points at the end, or the one halfway
-    between that and n. Pairs that turn as they pass each other have it there: nine of ten that have none along n.
-    """
-    if edges:
-        _w0, _w1, _w2, _w3, rx, ry, rz, _kind = closest_edge_edge(end, 0, 1, 2, 3)
-    else:
-        _w0, _w1, _w2, _w3, rx, ry, rz, _kind = closest_vertex_triangle(end, 0, 1, 2, 3)
-    mx, my, mz, distance = unit_normal(rx, ry, rz, 0.0, 0.0, 0.0)
-    if distance == 0.0:
-        return False
-    for halfway in (0.0, 1.0):
-        dx, dy, dz = mx + halfway * nx, my + halfway * ny, mz + halfway * nz
-        size = math.sqrt(dx * dx + dy * dy + dz * dz)
-        if size < 1e-3:
-            continue
-        dx, dy, dz = dx / size, dy / size, dz / size
-        sep = free_space(start, 0, 1, 2, 3, edges, dx, dy, dz)
-        left = free_space(end, 0, 1, 2, 3, edges, dx, dy, dz)
-        if sep > CLOSEST and left >= sep - spare_space(sep):
-            return True
-    return False
+def _may_meet(x: Floats, goal: Floats, i: int, j: int, k: int, m: int, edges: bool, gap: float) -> bool:
+    """Whether two sides, `gap` [m] apart at `x`, come nearer than a part of that on their straight way to `goal`."""
+    return bool(first_contact(x, goal, i, j, k, m, edges, max(CLOSEST, RESERVE * gap)) <= 1.0)
 
 
 @kernel(parallel=True)
@@ -105,7 +83,7 @@ def mark_unsafe(
         left = free_space(goal, i, j, k, m, edges, nx, ny, nz)
         unsafe_out[q] = gaps[q] <= 0.0 or left < sep - spare_space(sep)
         if unsafe_out[q] and gaps[q] > 0.0:
-            unsafe_out[q] = not _turns_aside(_corners(x, rows, q), _corners(goal, rows, q), edges, nx, ny, nz)
+            unsafe_out[q] = _may_meet(x, goal, i, j, k, m, edges, gaps[q])
 
 
 @kernel
@@ -159,7 +137,7 @@ def hold_back(
                     share = share_inout[rows[q, place]]
                     for c in range(3):
                         end[place, c] = start[place, c] + share * (end[place, c] - start[place, c])
-                if _turns_aside(start, end, edges, nx, ny, nz):
+                if not _may_meet(start, end, 0, 1, 2, 3, edges, gaps[q]):
                     continue
             low_goal, high_goal = bounds(go[0], go[1], go[2], go[3], edges)
             down, up = max(0.0, low - low_goal), max(0.0, high_goal - high)
