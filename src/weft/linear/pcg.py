@@ -153,10 +153,10 @@ def _copy_rows(
     starts, middles, items, item_columns = work.item_starts, work.item_middles, work.items, work.item_columns
     block = np.empty((1, 3, 3))
     inverse = np.empty((1, 3, 3))
+    at = factor_at = starts[first]
     for row in range(first, last):
         i = order[row]
-        at = factor_at = starts[row]
-        rows[row, 0] = rows[row, 3] = at
+        rows[row, 0], rows[row, 3] = at, factor_at
         for q in range(starts[row], starts[row + 1]):
             if q == middles[row]:
                 rows[row, 1], rows[row, 4] = at, factor_at

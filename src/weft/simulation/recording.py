@@ -238,17 +238,16 @@ def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
 
     try:
         with np.load(path) as data:
-            x, v, impulses, memory, falling = (
-                data[name] for name in ("positions", "velocities", "impulses", "memory", "falling")
-            )
-            step, caution, failures = (int(data[name]) for name in ("step", "caution", "failures"))
-            state = State(
-                x, v, impulses, memory, falling, float(data["lost"]), float(data["pressed"]), step, caution, failures
-            )
+            state = State(**{name: _value(data[name]) for name in State.__dataclass_fields__})
             frame = int(data["frame"])
     except (OSError, ValueError, KeyError, EOFError):
         return None
     return (frame, state) if state.positions.shape == (n_vertices, 3) else None
+
+
+def _value(array: Any) -> Any:
+    """An array as it is, or the one number that it holds."""
+    return array if array.ndim else array.item()
 
 
 @contextmanager

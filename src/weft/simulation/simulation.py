@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import Floats
+from weft.arrays import Bytes, Floats
 from weft.bodies.contacts import find_contacts
 from weft.bodies.shapes import Plane
 from weft.collision.broad import join_meshes
@@ -69,6 +69,8 @@ class State:
     """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
     falling: Floats
     """(n,) share of gravity, 0 to 1, that each vertex is expected to follow: the cloth itself bears the rest"""
+    touches: Bytes
+    """(n,) uint8, what contacts each vertex had in the last step (see `weft.collision.response`)"""
     lost: float = 0.0
     """[J] that the last steps lost: as much a step may gain (see `LOSS_KEPT`)"""
     pressed: float = 0.0
@@ -84,7 +86,7 @@ class State:
     def start(cls, positions: Floats, velocities: Floats) -> State:
         """The state at time 0: nothing has happened yet, and all falls."""
         n = len(positions)
-        return cls(positions, velocities, np.zeros((n, 3)), np.zeros((0, n, 3)), np.ones(n))
+        return cls(positions, velocities, np.zeros((n, 3)), np.zeros((0, n, 3)), np.ones(n), np.zeros(n, np.uint8))
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,7 @@ class Simulation:
                     v=v,
                     ahead=ahead,
                     x_free=x_free,
+                    x_likely=np.where(state.touches[:, None] > 0, ahead, x_free),
                     impulses=state.impulses,
                     contacts=self._contacts(x, x_free, time, dt),
                     pinned=self.pinned,
@@ -385,8 +388,10 @@ class Simulation:
             if final_velocity is not None and (v_new != v_end).any():
                 v_new = final_velocity(x_new)
         falling = self._falling(state.falling, v_new - v, dt)
+        touches = self.response.touches if self.response.uses_springs else state.touches
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
-        return State(x_new, v_new, impulses, memory + (v_new - v_end), falling, state.lost, state.pressed, state.step)
+        memory = memory + (v_new - v_end)
+        return State(x_new, v_new, impulses, memory, falling, touches, state.lost, state.pressed, state.step)
 
     def _eased(self, x: Floats, x_new: Floats, goal: Floats) -> Floats:
         """`x_new`, or where edges around what was held back are stretched far, what their ends go back to.

@@ -57,7 +57,7 @@ def begun(mesh, v, response="box_avoidance", **parameters):
     none, empty = np.zeros((0, 3)), np.zeros(0, np.int32)
     x = mesh.positions
     ahead = x + DT * v
-    out.begin(StepStart(x, v, ahead, ahead, np.zeros_like(x), NOTHING, empty, none, none, none, DT))
+    out.begin(StepStart(x, v, ahead, ahead, ahead, np.zeros_like(x), NOTHING, empty, none, none, none, DT))
     return out
 
 

@@ -75,7 +75,7 @@ def test_a_pair_that_was_not_expected_to_meet_is_found(fall):
 def leaving(x, expected, goal, drift, margin):
     """(n,) which vertices leave the boxes in which their pairs were looked for."""
     elsewhere, left = np.zeros((2, len(x)), np.uint8)
-    leaves_boxes(x, expected, goal, drift, margin, len(x), elsewhere, left)
+    leaves_boxes(x, expected, expected, goal, drift, margin, len(x), elsewhere, left)
     return left == 1
 
 

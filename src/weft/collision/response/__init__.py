@@ -55,7 +55,10 @@ class StepStart(NamedTuple):
     ahead: Floats
     """(n, 3) where the cloth would end if its velocity stayed as it was at the start of the step [m]"""
     x_free: Floats
-    """(n, 3) where the cloth is expected to end: by its velocity and the part of gravity that it does not bear [m]"""
+    """(n, 3) where the cloth would end without contacts: by its velocity and the part of gravity that it does not bear
+    [m]"""
+    x_likely: Floats
+    """(n, 3) where it is likely to end: the same, but what was in contact in the step before stays as it is [m]"""
     impulses: Floats
     """(n, 3) that constraints exerted in the step before [N s]"""
     contacts: PlaneContacts

@@ -25,10 +25,12 @@ each would intrude, and a vertex may go only so far along its path that it stays
 least share of its path over its pairs. Pairs that counted on a vertex that was then held back are looked at again, with
 where it really ends, until all agree. What was held back is tried again from the new positions, which have new planes.
 
-Pairs are found once for both, in a box around the path that inertia and gravity would take each vertex and a margin.
-Boxes of cloth that falls are long, so its own pairs are looked for in a frame that falls with it. Neighbours move
-together: most pairs whose boxes touch have free space at the start and at the expected end, and are left out. Those
-of a vertex that ends elsewhere are looked at again. Only for a vertex that leaves its box, or is held back, pairs are
+Pairs are found once for both, in a box around the path that each vertex is likely to take and a margin: by inertia, and
+by gravity as far as nothing holds it up; what lay on something in the last step will lie there in this one. (Taken to
+fall, all that lies and with it all that hangs from it was elsewhere in every step, on fine meshes.) Boxes of cloth that
+falls are long, so its own pairs are looked for in a frame that falls with it. Neighbours move together: most pairs
+whose boxes touch have free space at the start and at the likely end, and are left out. Those of a vertex that ends
+elsewhere are looked at again. Only for a vertex that leaves its box, or is held back, pairs are
 looked for anew, along the paths to x* and in the world. The vertices of bodies go where they are told. Where the cloth
 cannot make way for them in this step, `finish` says so, and the simulation takes a shorter step.
 
@@ -108,14 +110,16 @@ class DividingPlanes:
         n = len(start.x)
         self._x = np.concatenate([start.x, start.bodies_t0])
         self._expected = np.concatenate([start.x_free, start.bodies_t1])
+        self._likely = np.concatenate([start.x_likely, start.bodies_t1])
+        self._box_ends = np.clip(self._expected, self._likely - self._margin, self._likely + self._margin)
         self._is_pinned = np.zeros(n, bool)
         self._is_pinned[start.pinned] = True
-        self._drift = mean_row(start.x_free) - mean_row(start.x)
+        self._drift = mean_row(start.x_likely) - mean_row(start.x)
         if np.abs(self._drift).max() < self._margin:
             self._drift = NO_DRIFT
         self.touches = np.zeros(n, np.uint8)
-        self._finder.search(self._x, self._expected, 2.0 * self._margin, self._drift)
-        self._pairs, beside = self._finder.near(self._x, self._expected, 2.0 * self._margin)
+        self._finder.search(self._x, self._box_ends, 2.0 * self._margin, self._drift)
+        self._pairs, beside = self._finder.near(self._x, self._likely, self._expected, 2.0 * self._margin)
         self._held = build_constraints(n)
         self._held.filters[start.pinned] = 0.0
         self._held.change[start.pinned] = start.pin_velocities - start.v[start.pinned]
@@ -221,7 +225,17 @@ class DividingPlanes:
         Vertices that end elsewhere than expected have other pairs; those that leave their boxes, others than found.
         """
         elsewhere, left = np.zeros((2, len(goal)), np.uint8)
-        leaves_boxes(self._x, self._expected, goal, self._drift, self._margin, len(self._start.x), elsewhere, left)
+        leaves_boxes(
+            self._x,
+            self._likely,
+            self._box_ends,
+            goal,
+            self._drift,
+            self._margin,
+            len(self._start.x),
+            elsewhere,
+            left,
+        )
         self._finder.set_paths(self._x, goal, 2.0 * CLOSEST)
         pairs = list(self._pairs)
         if elsewhere.any():

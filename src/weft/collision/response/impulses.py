@@ -362,7 +362,7 @@ class Impulses:
         way = np.sqrt(((goal - self._x) ** 2).sum(axis=1).max(initial=0.0))
         reach = max(REACH * self._margin, 1.5 * way)
         self._finder.search(self._x, self._x, self._margin + 2.0 * reach)
-        found, _ = self._finder.near(self._x, self._x, self._margin + 2.0 * reach)
+        found, _ = self._finder.near(self._x, self._x, self._x, self._margin + 2.0 * reach)
         rows = []
         for pairs in found:
             kept = pairs.gaps <= self._margin + 2.0 * reach

@@ -110,15 +110,16 @@ class PairFinder:
             CandidateRows(cross.edge_edge, self._edges, self._body_edges, True),
         ]
 
-    def near(self, x_t0: Floats, x_t1: Floats, margin: float) -> tuple[tuple[Pairs, Pairs], int]:
+    def near(self, x_t0: Floats, x_t1: Floats, x_free: Floats, margin: float) -> tuple[tuple[Pairs, Pairs], int]:
         """Vertex-triangle and edge-edge pairs; the first of the former, so many, are a cloth vertex on a body.
 
         They are the candidates that can cross if every vertex goes straight to a place that is no further than half of
-        `margin` [m] from its end, along each axis. What vertices do otherwise is for `near_marked`.
+        `margin` [m] from its end, along each axis, and those that would meet on the way to `x_free`. What vertices do
+        otherwise is for `near_marked`.
         """
-        spaces = self.reach, KEPT * self.reach
-        rows = [near_rows(*part, x_t0, x_t1, 0.5 * margin, spaces, False, NO_MARKS) for part in self._candidates]
-        return self._measured(x_t0, x_t1, rows), 0 if self._body_phase is None else len(rows[0])
+        spaces, margin = (self.reach, KEPT * self.reach), 0.5 * margin
+        rows = [near_rows(*part, x_t0, x_t1, x_free, margin, spaces, False, NO_MARKS) for part in self._candidates]
+        return self._measured(x_t0, x_free, rows), 0 if self._body_phase is None else len(rows[0])
 
     def near_marked(self, x_t0: Floats, x_t1: Floats, marks: Bytes) -> tuple[Pairs, Pairs]:
         """The candidates that have a vertex with the mark 1 and can cross; every vertex goes straight to `x_t1`."""
@@ -150,7 +151,7 @@ class PairFinder:
         self, candidates: list[CandidateRows], x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool
     ) -> tuple[Pairs, Pairs]:
         spaces = KEPT * self.reach, KEPT * self.reach
-        rows = [near_rows(*part, x_t0, x_t1, 0.0, spaces, may_stop, marks) for part in candidates]
+        rows = [near_rows(*part, x_t0, x_t1, x_t1, 0.0, spaces, may_stop, marks) for part in candidates]
         return self._measured(x_t0, x_t1, rows)
 
     def _measured(self, x_t0: Floats, x_t1: Floats, rows: list[Ints]) -> tuple[Pairs, Pairs]:
@@ -268,6 +269,7 @@ def near_rows(
     is_edges: bool,
     x_t0: Floats,
     x_t1: Floats,
+    x_free: Floats,
     margin: float,
     spaces: tuple[float, float],
     may_stop: bool,
@@ -279,7 +281,8 @@ def near_rows(
 
     Neighbours in the mesh are the most of all pairs whose boxes touch. They drop out: they move together, and along the
     line between their middles one is before the other at the start and at the end, which may be off by `margin` [m]
-    along each axis. Where vertices `may_stop` on their way, the boxes around their paths have to be apart.
+    along each axis; if it may, then at `x_free`, too. Where vertices `may_stop` on their way, the boxes around their
+    paths have to be apart.
     """
     n = len(pairs)
     keep = np.empty(n, np.bool_)
@@ -296,6 +299,8 @@ def near_rows(
                 keep[q] = not _stay_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, spaces[1])
             else:
                 keep[q] = not _are_apart(x_t0, x_t1, i, j, k, m, is_edges, nx, ny, nz, margin, spaces)
+                if margin > 0.0 and not keep[q]:
+                    keep[q] = not free_space(x_free, i, j, k, m, is_edges, nx, ny, nz) > 0.0
             count += int(keep[q])
         counts[chunk + 1] = count
     for chunk in range(CHUNKS):

@@ -171,7 +171,8 @@ def hold_back(
 @kernel
 def leaves_boxes(
     x: Floats,
-    expected: Floats,
+    likely: Floats,
+    box_ends: Floats,
     goal: Floats,
     drift: Floats,
     margin: float,
@@ -179,8 +180,8 @@ def leaves_boxes(
     elsewhere_out: Bytes,
     left_out: Bytes,
 ) -> None:
-    """Mark those of the first `n` vertices that end further than `margin` from where they were `expected`, or that
-    leave the box in which their pairs were looked for.
+    """Mark those of the first `n` vertices that end further than `margin` [m] from where they were `likely` to, or that
+    leave the box in which their pairs were looked for, that around the path to `box_ends` and a margin.
 
     Pairs of the cloth with itself were looked for in a frame that moves by `drift`. What all vertices do beyond that,
     on average, is of no concern to them: it is as if the frame had done it, too.
@@ -188,13 +189,13 @@ def leaves_boxes(
     off = np.zeros(3)
     for i in range(n):
         for c in range(3):
-            off[c] += (goal[i, c] - expected[i, c]) / n
+            off[c] += (goal[i, c] - likely[i, c]) / n
     for i in range(n):
         is_elsewhere = has_left = False
         for c in range(3):
-            start, end, place = x[i, c], expected[i, c], goal[i, c]
+            start, end, place = x[i, c], box_ends[i, c], goal[i, c]
             has_left |= place < min(start, end) - margin or place > max(start, end) + margin
-            is_elsewhere |= abs(place - end) > margin or abs(place - off[c] - end) > margin
+            is_elsewhere |= abs(place - likely[i, c]) > margin or abs(place - off[c] - likely[i, c]) > margin
             end, place = end - drift[c], place - drift[c] - off[c]
             has_left |= place < min(start, end) - margin or place > max(start, end) + margin
         elsewhere_out[i] = is_elsewhere
