@@ -28,7 +28,7 @@ from weft.scene.schema import Scene
 from weft.simulation.simulation import Simulation
 
 DENSITY, STRETCH, BENDING, FRICTION = 0.2, 4000.0, 1e-5, 0.3  # kg/m2, N/m, N m, 1
-WARM_SIZE, WARM_FRAMES = 25, 60  # long enough to fall, to be held back and to be eased
+WARM_SIZE, WARM_FPS, WARM_FRAMES = 31, 20, 30  # steps so long that cloth is held back, eased and solved again
 HIGH, LOW = 0.10, 0.02  # largest and mean stretch that count as cloth
 
 
@@ -79,7 +79,7 @@ def build_scene(name: str, size: int) -> Scene:
 
 def run_weft(name: str, size: int, frames: int) -> Result:
     """Run on the machine's threads, after a small cloth that has made all kernels load; two frames are not timed."""
-    small = Simulation(build_scene(name, WARM_SIZE))
+    small = Simulation(build_scene(name, WARM_SIZE).model_copy(update={"fps": WARM_FPS}))
     for _ in range(WARM_FRAMES):
         small.step()
     simulation = Simulation(build_scene(name, size))

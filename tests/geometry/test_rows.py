@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.geometry.rows import mean_row, weighted_square, weighted_way
+from weft.geometry.rows import differing, mean_row, weighted_square, weighted_way
 
 
 def test_sums_over_rows_are_those_of_numpy(rng):
@@ -21,3 +21,10 @@ def test_no_rows_have_no_middle_and_a_bad_one_shows():
     x = np.ones((3, 3))
     x[1, 2] = np.nan
     assert np.isnan(weighted_square(np.ones(3), x))
+
+
+def test_rows_differ_in_any_column():
+    x = np.zeros((4, 3))
+    y = x.copy()
+    y[1, 2], y[2, 0], x[3, 1] = 1e-300, np.nan, -0.0
+    np.testing.assert_array_equal(differing(x, y), [False, True, True, False])

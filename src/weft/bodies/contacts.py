@@ -35,7 +35,9 @@ def find_contacts(
         poses = (*body.pose(t0), *body.pose(t1))
         shares = np.empty(len(x_t0))
         update_shares(kind, size, poses, x_t0, x_t1, clearance, shares)
-        k = int((shares >= 0.0).sum())
+        k = int(np.count_nonzero(shares >= 0.0))
+        if k == 0:
+            continue
         c = PlaneContacts(
             np.empty(k, np.int32),
             np.full(k, index, np.int32),

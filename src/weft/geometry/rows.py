@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import Floats
+from weft.arrays import Bools, Floats
 from weft.jit import kernel
 
 
@@ -20,6 +20,15 @@ def mean_row(x: Floats) -> Floats:
             out[c] += x[i, c]
     for c in range(3):
         out[c] /= max(len(x), 1)
+    return out
+
+
+@kernel
+def differing(x: Floats, y: Floats) -> Bools:
+    """(n,) the rows that are not the same in both."""
+    out = np.empty(len(x), np.bool_)
+    for i in range(len(x)):
+        out[i] = x[i, 0] != y[i, 0] or x[i, 1] != y[i, 1] or x[i, 2] != y[i, 2]
     return out
 
 

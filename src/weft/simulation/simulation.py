@@ -19,7 +19,7 @@ from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.edges import edge_lengths, mark_rings, overstretched
 from weft.geometry.mesh import Mesh
-from weft.geometry.rows import mean_row, weighted_square, weighted_way
+from weft.geometry.rows import differing, mean_row, weighted_square, weighted_way
 from weft.integrators import Start, check_fit
 from weft.jit import Crew
 from weft.linear.blocks import block_products
@@ -382,7 +382,7 @@ class Simulation:
                 return None
             if self.response.uses_springs and self.response.held_back:
                 x_new = self._eased(x, x_new, goal)
-            held = (x_new != goal).any(axis=1)
+            held = differing(x_new, goal)
             v_new[held] = (x_new[held] - x[held]) / dt
             final_velocity = getattr(self.integrator, "final_velocity", None)
             if final_velocity is not None and (v_new != v_end).any():
@@ -410,7 +410,7 @@ class Simulation:
             mark_rings(*neighbours, RINGS, follows)
             near = np.flatnonzero(follows[edges[:, 0]] | follows[edges[:, 1]])
             longest = np.maximum((1.0 + 0.5 * LARGE_STRAIN) * rest[near], edge_lengths(x, edges[near]))
-            mobility = np.where((x_new != goal).any(axis=1), STUBBORN, 1.0) * (follows & ~self._is_pinned)
+            mobility = np.where(differing(x_new, goal), STUBBORN, 1.0) * (follows & ~self._is_pinned)
             eased = x_new.copy()
             sweep_in_order(edges[near], np.zeros(len(near)), longest, mobility, SWEEPS, eased)
             x_new = self.response.follow(eased)

@@ -123,7 +123,7 @@ class DividingPlanes:
         self._held = build_constraints(n)
         self._held.filters[start.pinned] = 0.0
         self._held.change[start.pinned] = start.pin_velocities - start.v[start.pinned]
-        self._add_planes(start.contacts.select(~self._is_pinned[start.contacts.vertices]))
+        self._add_planes(self._of_free_vertices(start.contacts))
         self._springs = self._add_springs(beside)
 
     def _add_springs(self, beside: int) -> Springs:
@@ -180,6 +180,11 @@ class DividingPlanes:
             self.touches,
         )
 
+    def _of_free_vertices(self, contacts: PlaneContacts) -> PlaneContacts:
+        if len(self._start.pinned) == 0:
+            return contacts
+        return contacts.select(~self._is_pinned[contacts.vertices])
+
     def constraints(self) -> Constraints:
         return self._held._replace(springs=self._springs)
 
@@ -191,7 +196,7 @@ class DividingPlanes:
 
     def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats | None:
         n = len(x_t1)
-        c = contacts.select(~self._is_pinned[contacts.vertices])
+        c = self._of_free_vertices(contacts)
         start = c.gaps + self._clearance[c.vertices] + self._start.dt * (c.velocities * c.normals).sum(axis=1)
         least = start - spare_of(start)  # of the free space before each plane, to be left at the end
         self._planes = c, least
@@ -264,6 +269,9 @@ class DividingPlanes:
         `watched` are pairs that are not safe if all go all the way, and all pairs of vertices with the mark 2.
         """
         n = len(self._start.x)
+        self.held_back = 0
+        if len(watched.rows) == 0 and len(squeezed) == 0:
+            return goal
         share = np.ones(len(goal))
         share[squeezed] = 0.0
         for left in reversed(range(self.parameters.rounds)):

@@ -103,7 +103,7 @@ def hold_back(
     A pair is `settled` once each of its vertices stays on its own side of a plane that does not move: whatever else
     holds them back, it is safe. A pair in which a body moves into cloth that stays has no such plane.
     """
-    at, go = np.empty(4), np.empty(4)
+    at, go, places = np.empty(4), np.empty(4), np.arange(4)
     lowered, looked_at = np.ones(len(share_inout), np.int32), np.zeros(len(rows), np.int32)  # passes
     now, stuck, changed = 1, 0, True
     while changed:
@@ -137,7 +137,7 @@ def hold_back(
                     share = share_inout[rows[q, place]]
                     for c in range(3):
                         end[place, c] = start[place, c] + share * (end[place, c] - start[place, c])
-                if not _may_meet(start, end, 0, 1, 2, 3, edges, gaps[q]):
+                if not _may_meet(start, end, places[0], places[1], places[2], places[3], edges, gaps[q]):
                     continue
             low_goal, high_goal = bounds(go[0], go[1], go[2], go[3], edges)
             down, up = max(0.0, low - low_goal), max(0.0, high_goal - high)
