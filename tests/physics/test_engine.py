@@ -10,6 +10,7 @@ import pytest
 
 from weft.bodies.shapes import Plane
 from weft.collision.certificate import intersections, self_intersections
+from weft.collision.response.pairs import PairFinder
 from weft.errors import WeftError
 from weft.scene.schema import Scene
 from weft.simulation.simulation import Simulation
@@ -150,6 +151,23 @@ def test_cloth_that_holds_itself_up_is_not_drawn_to_the_floor():
     for _ in range(10):
         simulation.step()
     assert simulation.state.positions[:, 2].min() > low + clearance + 0.9e-3
+
+
+def test_cloth_that_lies_is_expected_to_lie_on(monkeypatch):
+    """It would fall by more in a step than the margin of its boxes: taken to, it would be elsewhere in every step."""
+    scene = {"cloth": [sheet(31, 0.005)], "collider": [FLOOR]}
+    simulation = run(scene, 0.5)
+    counts = []
+    search = PairFinder.near_marked
+
+    def counted(finder, x_t0, x_t1, marks):
+        counts.append(int(marks.sum()))
+        return search(finder, x_t0, x_t1, marks)
+
+    monkeypatch.setattr(PairFinder, "near_marked", counted)
+    for _ in range(5):
+        simulation.step()
+    assert sum(counts) < 0.01 * 5 * len(simulation.state.positions)
 
 
 def test_pins_yield_where_they_would_force_cloth_through_cloth():
