@@ -153,6 +153,12 @@ def test_cloth_that_holds_itself_up_is_not_drawn_to_the_floor():
     assert simulation.state.positions[:, 2].min() > low + clearance + 0.9e-3
 
 
+def test_sheets_that_lie_on_each_other_come_to_rest():
+    """The lower one is held up by the floor, the upper one by the lower: neither falls, nor do both together."""
+    simulation = run({"cloth": [sheet(15, 0.011), sheet(15, 0.022)], "collider": [FLOOR]}, 0.5)
+    assert np.abs(simulation.state.velocities).max() < 5e-3
+
+
 def test_cloth_that_lies_is_expected_to_lie_on(monkeypatch):
     """It would fall by more in a step than the margin of its boxes: taken to, it would be elsewhere in every step."""
     scene = {"cloth": [sheet(31, 0.005)], "collider": [FLOOR]}

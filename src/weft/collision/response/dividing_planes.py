@@ -10,9 +10,11 @@ grows to 1 + `softness` (1/120 s) / dt where g is 0.9 h or less: what was presse
 however short the steps, and does not bounce. (In a number of steps instead, ten stacked sheets burst.) e is how far
 they are expected to part by inertia and by the part of gravity that the cloth does not bear: a pair that does so is not
 held back, nor pushed, but elastic forces shall not press it together. (With all of gravity, cloth that holds itself up
-a little above a table was drawn down to it.) Friction is a drag against slip (see `contact_filter`) under the load
-k (h - g). Of all pairs that are near, those bear whose closest points lie inside the triangle, or inside both edges;
-the others repeat these, and bear only where pressed hard.
+a little above a table was drawn down to it.) Where two layers lie on each other, one may be held up and the other not,
+so a pair that is within a tenth of h of contact counts on the worse: expected to fall together, the upper of two sheets
+on a floor lost its contacts every few steps, dropped on the lower one, and never lay still. Friction is a drag against
+slip (see `contact_filter`) under the load k (h - g). Of all pairs that are near, those bear whose closest points lie
+inside the triangle, or inside both edges; the others repeat these, and bear only where pressed hard.
 
 Safety. The solve gives end positions x*. The move from x to x* is made safe by dividing planes, the collision plane of
 Liu, Ko and Chang (1998) freed from the axes. For each candidate pair take the direction n between its closest points
@@ -144,7 +146,8 @@ class DividingPlanes:
                 pairs.gaps[first:],
                 pairs.weights[first:],
                 pairs.bears[first:],
-                self._expected - self._x,
+                self._likely - self._x,
+                self._expected - self._likely,
                 ahead,
                 velocities,
                 self._clearance,
@@ -379,7 +382,8 @@ def push_apart(
     gaps: Floats,
     weights: Floats,
     bears: Bools,
-    expected: Floats,
+    likely: Floats,
+    drops: Floats,
     ahead: Floats,
     velocities: Floats,
     clearance: Floats,
@@ -397,10 +401,12 @@ def push_apart(
 ) -> int:
     """Write a spring for every pair that bears and is, or will be, too near, from place `count` on; return the next.
 
-    `expected` and `ahead` (n + b, 3) are how far each vertex is thought to move, and would move if its velocity stayed.
+    `likely`, `drops` and `ahead` (n + b, 3) are how far each vertex is thought to move, how much further it would fall
+    if nothing held it up, and how far it would move if its velocity stayed. Of two sides that lie on something either
+    may be held up by something else: where they nearly touch, they are expected to part by the least that leaves.
     """
     dt, stiffness, softness, creep = law
-    v, u, e, a = np.empty(3), np.empty(3), np.empty(3), np.empty(3)  # u: the push
+    v, u, e, a, falls = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(2)  # u: the push
     for q in range(len(rows)):
         if not bears[q]:
             continue
@@ -409,16 +415,19 @@ def push_apart(
             i = rows[q, place]
             if i < n:
                 h, mass = max(h, clearance[i]), max(mass, masses[i])
+        falls[:] = 0.0
         for c in range(3):
             v[c] = e[c] = a[c] = 0.0
             for place in range(4):
                 i, w = rows[q, place], weights[q, place]
                 v[c] += w * velocities[i, c]
-                e[c] += w * expected[i, c]
+                e[c] += w * likely[i, c]
                 a[c] += w * ahead[i, c]
+                falls[int(w < 0.0)] += w * drops[i, c] * normals[q, c]
         nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
         depth = h - gaps[q]
-        parting = e[0] * nx + e[1] * ny + e[2] * nz
+        fall = min(falls[0] + falls[1], max(min(0.0, falls[0]) + min(0.0, falls[1]), -DEEP * h))
+        parting = e[0] * nx + e[1] * ny + e[2] * nz + fall
         if depth <= parting:
             continue
         pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
