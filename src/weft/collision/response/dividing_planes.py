@@ -17,15 +17,16 @@ slip (see `contact_filter`) under the load k (h - g). Of all pairs that are near
 inside the triangle, or inside both edges; the others repeat these, and bear only where pressed hard.
 
 Safety. The solve gives end positions x*. The move from x to x* is made safe by dividing planes, the collision plane of
-Liu, Ko and Chang (1998) freed from the axes. For each candidate pair take the direction n between its closest points
-at x. Along n all vertices of the one side lie above all vertices of the other; let `sep` be that free space. Motion is
+Liu, Ko and Chang (1998) freed from the axes. For each candidate pair take the direction n between its closest points at
+x. Along n all vertices of the one side lie above all vertices of the other; let `sep` be that free space. Motion is
 linear, so a pair that still has free space along n at the end had it all the way. Most of the others turn as they pass
 each other, and the continuous test, which is never late, says that they do not meet (see `narrow.conservative`). It
 pays: a held-back vertex holds back those beside it, up to 5,000 on cloth of 201 x 201 vertices where pairs had to keep
-free space along one of three directions instead. Where they may meet, the space along n is shared between the sides in proportion to how far
-each would intrude, and a vertex may go only so far along its path that it stays in its own share. A vertex goes the
-least share of its path over its pairs. Pairs that counted on a vertex that was then held back are looked at again, with
-where it really ends, until all agree. What was held back is tried again from the new positions, which have new planes.
+free space along one of three directions instead. Where they may meet, the space along n is shared between the sides in
+proportion to how far each would intrude, and a vertex may go only so far along its path that it stays in its own share.
+A vertex goes the least share of its path over its pairs. Pairs that counted on a vertex that was then held back are
+looked at again, with where it really ends, until all agree. What was held back is tried again from the new positions,
+which have new planes.
 
 Pairs are found once for both, in a box around the path that each vertex is likely to take and a margin: by inertia, and
 by gravity as far as nothing holds it up; what lay on something in the last step will lie there in this one. (Taken to
