@@ -11,7 +11,7 @@ import numpy as np
 from weft.arrays import Bools, Floats, Ints
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix, times_block
-from weft.linear.patches import Patches, factorise, invert_modes, measure_arms
+from weft.linear.patches import LOST, Patches, factorise, invert_modes, measure_arms
 from weft.linear.springs import Springs
 
 
@@ -35,15 +35,38 @@ def is_multiple(blocks: Floats, k: int) -> bool:
 
 @kernel(inline=True)
 def _add_column(
-    out_inout: Floats, k: int, c: int, x: float, y: float, z: float, y0: float, y1: float, y2: float
+    out_inout: Floats, k: int, c: int, w: float, x: float, y: float, z: float, y0: float, y1: float, y2: float
 ) -> None:
-    """Add Z^T (y0, y1, y2) to column c of block k, Z being that of the arm (x, y, z)."""
-    out_inout[k, c, 0] += y0
-    out_inout[k, c, 1] += y1
-    out_inout[k, c, 2] += y2
+    """Add w Z^T (y0, y1, y2) to column c of block k, Z being that of an arm and (x, y, z) w times the arm."""
+    out_inout[k, c, 0] += w * y0
+    out_inout[k, c, 1] += w * y1
+    out_inout[k, c, 2] += w * y2
     out_inout[k, c, 3] += y * y2 - z * y1
     out_inout[k, c, 4] += z * y0 - x * y2
     out_inout[k, c, 5] += x * y1 - y * y0
+
+
+@kernel(inline=True)
+def _add_coupling(
+    out_inout: Floats,
+    k: int,
+    source: Floats,
+    q: int,
+    left: tuple[float, float, float, float],
+    right: tuple[float, float, float, float],
+) -> None:
+    """Add w Z^T B_q Z' w' to block k; `left` are w and w times the arm of Z, `right` the same of Z'."""
+    w, x, y, z = left
+    h, u, v, t = right
+    b00, b01, b02 = source[q, 0, 0], source[q, 0, 1], source[q, 0, 2]
+    b10, b11, b12 = source[q, 1, 0], source[q, 1, 1], source[q, 1, 2]
+    b20, b21, b22 = source[q, 2, 0], source[q, 2, 1], source[q, 2, 2]
+    _add_column(out_inout, k, 0, w, x, y, z, h * b00, h * b10, h * b20)
+    _add_column(out_inout, k, 1, w, x, y, z, h * b01, h * b11, h * b21)
+    _add_column(out_inout, k, 2, w, x, y, z, h * b02, h * b12, h * b22)
+    _add_column(out_inout, k, 3, w, x, y, z, v * b02 - t * b01, v * b12 - t * b11, v * b22 - t * b21)
+    _add_column(out_inout, k, 4, w, x, y, z, t * b00 - u * b02, t * b10 - u * b12, t * b20 - u * b22)
+    _add_column(out_inout, k, 5, w, x, y, z, u * b01 - v * b00, u * b11 - v * b10, u * b21 - v * b20)
 
 
 @kernel
@@ -51,24 +74,9 @@ def _add_block(
     out_inout: Floats, k: int, source: Floats, q: int, factor: float, arms: Floats, row: int, column: int
 ) -> None:
     """Add `factor` Z_row^T B_q Z_column to block k."""
-    x, y, z = arms[row, 0], arms[row, 1], arms[row, 2]
-    u, v, w = factor * arms[column, 0], factor * arms[column, 1], factor * arms[column, 2]
-    for c in range(3):
-        _add_column(
-            out_inout, k, c, x, y, z, factor * source[q, 0, c], factor * source[q, 1, c], factor * source[q, 2, c]
-        )
-    for c, d, e, f, g in ((3, 2, 1, v, w), (4, 0, 2, w, u), (5, 1, 0, u, v)):
-        _add_column(
-            out_inout,
-            k,
-            c,
-            x,
-            y,
-            z,
-            f * source[q, 0, d] - g * source[q, 0, e],
-            f * source[q, 1, d] - g * source[q, 1, e],
-            f * source[q, 2, d] - g * source[q, 2, e],
-        )
+    left = 1.0, arms[row, 0], arms[row, 1], arms[row, 2]
+    right = factor, factor * arms[column, 0], factor * arms[column, 1], factor * arms[column, 2]
+    _add_coupling(out_inout, k, source, q, left, right)
 
 
 @kernel
@@ -146,12 +154,12 @@ def _add_run(
         a20, a21, a22 = a20 + b20, a21 + b21, a22 + b22
         a23, a24, a25 = a23 + y * b22 - z * b21, a24 + z * b20 - x * b22, a25 + x * b21 - y * b20
     x, y, z = arms[row, 0], arms[row, 1], arms[row, 2]
-    _add_column(out_inout, place, 0, x, y, z, a00, a10, a20)
-    _add_column(out_inout, place, 1, x, y, z, a01, a11, a21)
-    _add_column(out_inout, place, 2, x, y, z, a02, a12, a22)
-    _add_column(out_inout, place, 3, x, y, z, a03, a13, a23)
-    _add_column(out_inout, place, 4, x, y, z, a04, a14, a24)
-    _add_column(out_inout, place, 5, x, y, z, a05, a15, a25)
+    _add_column(out_inout, place, 0, 1.0, x, y, z, a00, a10, a20)
+    _add_column(out_inout, place, 1, 1.0, x, y, z, a01, a11, a21)
+    _add_column(out_inout, place, 2, 1.0, x, y, z, a02, a12, a22)
+    _add_column(out_inout, place, 3, 1.0, x, y, z, a03, a13, a23)
+    _add_column(out_inout, place, 4, 1.0, x, y, z, a04, a14, a24)
+    _add_column(out_inout, place, 5, 1.0, x, y, z, a05, a15, a25)
 
 
 @kernel(inline=True)
@@ -216,47 +224,60 @@ def _couple_patch(
                 blocks_inout[own, r, c] += blocks_inout[a, r, c]
 
 
-@kernel
-def _add_modes(out_inout: Floats, k: int, blocks: Floats, spring: int, left: Floats, right: Floats) -> None:
-    """Add `left`^T B `right` to block k, both (3, 6), B the block of a spring."""
-    for c in range(6):
-        y0, y1, y2 = times_block(blocks, 2 * spring, right[0, c], right[1, c], right[2, c])
-        for r in range(6):
-            out_inout[k, c, r] += left[0, r] * y0 + left[1, r] * y1 + left[2, r] * y2
-
-
-@kernel
-def _sum_modes(spring: int, springs: Springs, rows: Ints, of: Ints, group: int, modes: Floats, out: Floats) -> None:
-    """Overwrite `out` (3, 6) with the sum of the `modes` (4, 3, 6) of a spring's ends whose rows are `of` a group."""
-    out[:] = 0.0
+@kernel(inline=True)
+def _sum_arms(
+    spring: int,
+    vertices: Ints,
+    weights: Floats,
+    rows: Ints,
+    arms: Floats,
+    is_free: Bools,
+    of: Ints,
+    group: int,
+) -> tuple[float, float, float, float]:
+    """The sum of the weights of a spring's free ends whose rows are `of` a group, and that of weights times arms."""
+    total = x = y = z = 0.0
     for p in range(4):
-        if springs.weights[spring, p] != 0.0 and of[rows[springs.vertices[spring, p]]] == group:
-            for r in range(3):
-                for c in range(6):
-                    out[r, c] += modes[p, r, c]
+        row, w = rows[vertices[spring, p]], weights[spring, p]
+        if w != 0.0 and is_free[row] and of[row] == group:
+            total, x, y, z = total + w, x + w * arms[row, 0], y + w * arms[row, 1], z + w * arms[row, 2]
+    return total, x, y, z
 
 
 @kernel(inline=True)
-def _is_first(spring: int, place: int, springs: Springs, rows: Ints, of: Ints) -> bool:
-    """Whether no end of a spring before `place` has a row `of` the same group."""
-    group = of[rows[springs.vertices[spring, place]]]
+def _is_first(
+    spring: int, place: int, vertices: Ints, weights: Floats, rows: Ints, is_free: Bools, of: Ints
+) -> bool:
+    """Whether no free end of a spring before `place` has a row `of` the same group."""
+    group = of[rows[vertices[spring, place]]]
     for p in range(place):
-        if springs.weights[spring, p] != 0.0 and of[rows[springs.vertices[spring, p]]] == group:
+        row = rows[vertices[spring, p]]
+        if weights[spring, p] != 0.0 and is_free[row] and of[row] == group:
             return False
     return True
 
 
 @kernel
-def _has_room(spring: int, springs: Springs, rows: Ints, large: Ints, column_starts: Ints, column_rows: Ints) -> bool:
+def _has_room(
+    spring: int,
+    vertices: Ints,
+    weights: Floats,
+    rows: Ints,
+    is_free: Bools,
+    large: Ints,
+    column_starts: Ints,
+    column_rows: Ints,
+) -> bool:
     """Whether C has room for all that a spring couples."""
     for p in range(4):
-        if springs.weights[spring, p] == 0.0:
+        row = rows[vertices[spring, p]]
+        if weights[spring, p] == 0.0 or not is_free[row]:
             continue
-        a = large[rows[springs.vertices[spring, p]]]
         for q in range(p):
-            if springs.weights[spring, q] != 0.0:
-                b = large[rows[springs.vertices[spring, q]]]
-                if _find_block(column_starts, column_rows, max(a, b), min(a, b)) < 0:
+            other = rows[vertices[spring, q]]
+            if weights[spring, q] != 0.0 and is_free[other] and large[row] != large[other]:
+                a, b = max(large[row], large[other]), min(large[row], large[other])
+                if _find_block(column_starts, column_rows, a, b) < 0:
                     return False
     return True
 
@@ -274,39 +295,36 @@ def _couple_springs(
     column_rows: Ints,
     arms: Floats,
     springs: Springs,
-    filters: Floats,
+    is_free: Bools,
     blocks_inout: Floats,
 ) -> None:
-    """Add to C, and to the C_a of its small patches, what springs couple to the rows of one large patch."""
-    modes, own, other = np.empty((4, 3, 6)), np.empty((3, 6)), np.empty((3, 6))
+    """Add to C, and to the C_a of its small patches, what springs couple to the rows of one large patch.
+
+    An end that is held counts as one that stands still.
+    """
+    vertices, weights, spring_blocks, starts, items = springs
     first = len(row_starts) - 1
     for row in range(row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]):
-        for k in range(springs.starts[order[row]], springs.starts[order[row] + 1]):
-            spring, place = springs.items[k] >> 2, springs.items[k] & 3
-            if not _is_first(spring, place, springs, rows, large):
+        if not is_free[row]:
+            continue
+        for k in range(starts[order[row]], starts[order[row] + 1]):
+            spring, place = items[k] >> 2, items[k] & 3
+            if not _is_first(spring, place, vertices, weights, rows, is_free, large):
                 continue
+            own = _sum_arms(spring, vertices, weights, rows, arms, is_free, large, patch)
+            _add_coupling(blocks_inout, first + patch, spring_blocks, spring, own, own)
             for p in range(4):
-                w, i = springs.weights[spring, p], springs.vertices[spring, p]
-                x, y, z = arms[rows[i], 0], arms[rows[i], 1], arms[rows[i], 2]
-                for r in range(3):
-                    f0, f1, f2 = w * filters[i, r, 0], w * filters[i, r, 1], w * filters[i, r, 2]
-                    modes[p, r, 0], modes[p, r, 1], modes[p, r, 2] = f0, f1, f2
-                    modes[p, r, 3], modes[p, r, 4], modes[p, r, 5] = f2 * y - f1 * z, f0 * z - f2 * x, f1 * x - f0 * y
-            _sum_modes(spring, springs, rows, large, patch, modes, own)
-            _add_modes(blocks_inout, first + patch, springs.blocks, spring, own, own)
-            for p in range(4):
-                if springs.weights[spring, p] == 0.0:
+                at = rows[vertices[spring, p]]
+                if weights[spring, p] == 0.0 or not is_free[at]:
                     continue
-                at = rows[springs.vertices[spring, p]]
-                if large[at] == patch and _is_first(spring, p, springs, rows, small):
-                    _sum_modes(spring, springs, rows, small, small[at], modes, other)
-                    _add_modes(blocks_inout, small[at], springs.blocks, spring, other, other)
-                elif large[at] < patch and _is_first(spring, p, springs, rows, large):
-                    if not _has_room(spring, springs, rows, large, column_starts, column_rows):
-                        continue
-                    _sum_modes(spring, springs, rows, large, large[at], modes, other)
-                    to = first + _find_block(column_starts, column_rows, patch, large[at])
-                    _add_modes(blocks_inout, to, springs.blocks, spring, own, other)
+                if large[at] == patch and _is_first(spring, p, vertices, weights, rows, is_free, small):
+                    part = _sum_arms(spring, vertices, weights, rows, arms, is_free, small, small[at])
+                    _add_coupling(blocks_inout, small[at], spring_blocks, spring, part, part)
+                elif large[at] < patch and _is_first(spring, p, vertices, weights, rows, is_free, large):
+                    if _has_room(spring, vertices, weights, rows, is_free, large, column_starts, column_rows):
+                        other = _sum_arms(spring, vertices, weights, rows, arms, is_free, large, large[at])
+                        to = first + _find_block(column_starts, column_rows, patch, large[at])
+                        _add_coupling(blocks_inout, to, spring_blocks, spring, own, other)
 
 
 @kernel
@@ -324,26 +342,21 @@ def _weigh_pieces(first: int, pieces: Ints, column_starts: Ints, blocks: Floats,
 
 
 @kernel
-def _weigh_springs(springs: Springs, rows: Ints, large: Ints, pieces: Ints, filters: Floats, out: Floats) -> None:
+def _weigh_springs(
+    springs: Springs, rows: Ints, large: Ints, pieces: Ints, is_free: Bools, piece_blocks_inout: Floats
+) -> None:
     """Add what springs do to a piece as a whole: between two of its parts, nothing."""
-    total = np.empty((3, 3))
-    for k in range(len(springs.vertices)):
-        piece = -1
-        total[:] = 0.0
+    vertices, weights, blocks, _starts, _items = springs
+    for k in range(len(vertices)):
+        piece, total = -1, 0.0
         for p in range(4):
-            w = springs.weights[k, p]
-            if w != 0.0:
-                i = springs.vertices[k, p]
-                piece = pieces[large[rows[i]]]
-                for r in range(3):
-                    for c in range(3):
-                        total[r, c] += w * filters[i, r, c]
-        if piece < 0:
-            continue
-        for c in range(3):
-            y0, y1, y2 = times_block(springs.blocks, 2 * k, total[0, c], total[1, c], total[2, c])
+            row = rows[vertices[k, p]]
+            if weights[k, p] != 0.0 and is_free[row]:
+                piece, total = pieces[large[row]], total + weights[k, p]
+        if abs(total) > LOST:
             for r in range(3):
-                out[piece, r, c] += total[0, r] * y0 + total[1, r] * y1 + total[2, r] * y2
+                for c in range(3):
+                    piece_blocks_inout[piece, r, c] += total * total * blocks[k, r, c]
 
 
 @kernel(parallel=True)
@@ -382,7 +395,7 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
         if not is_free[row]:
             i = order[row]
             _tie_down(patches.piece_blocks, patches.pieces[large[row]], filters, i, -_size(matrix.diagonal, i))
-    _weigh_springs(springs, rows, large, patches.pieces, filters, patches.piece_blocks)
+    _weigh_springs(springs, rows, large, patches.pieces, is_free, patches.piece_blocks)
     for patch in prange(n_large):
         _couple_springs(
             patch,
@@ -396,7 +409,7 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
             column_rows,
             arms,
             springs,
-            filters,
+            is_free,
             blocks,
         )
         for a in range(small_starts[patch], small_starts[patch + 1]):

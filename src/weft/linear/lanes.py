@@ -290,6 +290,55 @@ def _turn_row(typing_context: Any, ways: Any, arms: Any, i: Any, z: Any, factor:
     return types.void(ways, arms, types.int64, z, types.float64, p), codegen
 
 
+def _tighten(typing_context: Any, rows: Any, weights: Any, blocks: Any, x: Any, c: Any, tension: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(_element(signature.args[1]), WIDTH)
+        row_data, weight_data, block_data, x_data, tension_data = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 3, 5)
+        )
+        ends, block = _at(builder, row_data, args[4], WIDTH), _at(builder, block_data, args[4], 3 * WIDTH)
+        weights = _load(builder, _at(builder, weight_data, args[4], WIDTH), vector)
+        parts = []
+        for place in range(WIDTH):
+            row = builder.zext(builder.load(_at(builder, ends, place)), _LONG)
+            weight = _shuffle(builder, weights, weights, [place] * WIDTH)
+            parts.append(builder.fmul(_load(builder, _at(builder, x_data, row, WIDTH), vector), weight))
+        apart = _sum(builder, parts)
+        totals = [
+            builder.fmul(
+                _load(builder, _at(builder, block, column, WIDTH), vector),
+                _shuffle(builder, apart, apart, [column] * WIDTH),
+            )
+            for column in range(3)
+        ]
+        _store(builder, _sum(builder, totals), _at(builder, tension_data, args[4], WIDTH))
+        return context.get_dummy_value()
+
+    return types.void(rows, weights, blocks, x, types.int64, tension), codegen
+
+
+def _pull_row(
+    typing_context: Any, items: Any, weights: Any, tension: Any, first: Any, last: Any, i: Any, y: Any
+) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(_element(signature.args[1]), WIDTH)
+        item_data, weight_data, tension_data, y_data = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 6)
+        )
+
+        def add(k: Any, totals: list[Any]) -> list[Any]:
+            item = builder.zext(builder.load(_at(builder, item_data, k)), _LONG)
+            weight = _spread(builder, vector, builder.load(_at(builder, weight_data, k)))
+            return [_add_product(builder, _load(builder, _at(builder, tension_data, item, WIDTH), vector), weight, totals[0])]
+
+        place = _at(builder, y_data, args[5], WIDTH)
+        _store(builder, _fold(builder, args[3], args[4], [_load(builder, place, vector)], add)[0], place)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(items, weights, tension, long, long, long, y), codegen
+
+
 def _modes_product(is_lowered: bool) -> Any:
     """`lower_modes`, or `multiply_modes` where `is_lowered` is False."""
 
@@ -385,6 +434,12 @@ gather_rows: Callable[..., None] = intrinsic(_gather_rows)
 turn_row: Callable[..., None] = intrinsic(_turn_row)
 """(ways (six numbers), arms (n, 4), i, z (n, 4), factor, p_inout (n, 4)): overwrite row i of p with z, plus the shift
 and the turn of an arm that `ways` are, plus a multiple of p."""
+tighten: Callable[..., None] = intrinsic(_tighten)
+"""(rows (m, 4) int32, weights (m, 4), blocks (m, 3, 4), x (n, 4), c, tension_out (m, 4)): overwrite row c of the tension
+with block c times the weighted sum of four rows of x."""
+pull_row: Callable[..., None] = intrinsic(_pull_row)
+"""(items (k,) int32, weights (k,), tension (m, 4), first, last, i, y_inout (n, 4)): add to row i of y the rows of the
+tension that items `first` to `last` name, each times its weight."""
 multiply_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=False))
 """(out (k, 6, 8), o, a (m, 6, 8), i, b (n, 6, 8), j): overwrite block o with a_i times b_j transposed; float64."""
 lower_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=True))

@@ -25,7 +25,18 @@ from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix, times_block
 from weft.linear.coupling import is_identity, is_multiple, update_patches
-from weft.linear.lanes import BLOCK, ROW, WIDTH, add_multiple, dot_rows, multiply_block, multiply_row, turn_row
+from weft.linear.lanes import (
+    BLOCK,
+    ROW,
+    WIDTH,
+    add_multiple,
+    dot_rows,
+    multiply_block,
+    multiply_row,
+    pull_row,
+    tighten,
+    turn_row,
+)
 from weft.linear.patches import Patches, answer, gather
 from weft.linear.springs import Springs, spring_impulses
 
@@ -208,9 +219,43 @@ def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
         y_inout[row, r] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
 
 
+@kernel
+def _copy_springs(springs: Springs, row_of: Ints, x: Lanes) -> tuple[Ints, Lanes, Lanes, Ints, Lanes]:
+    """Springs in the layout of `lanes` and the precision of `x`.
+
+    Rows (m, 4), weights (m, 4) and blocks (m, 3, 4) of each, and of each of `springs.items` its spring and its weight.
+    """
+    vertices, weights, blocks, _starts, items = springs
+    m, k = len(vertices), len(items)
+    rows_out, weights_out = np.empty((m, WIDTH), np.int32), np.empty((m, WIDTH), x.dtype)
+    blocks_out = np.zeros((m, 3, WIDTH), x.dtype)
+    items_out, item_weights_out = np.empty(k, np.int32), np.empty(k, x.dtype)
+    for c in range(m):
+        for place in range(WIDTH):
+            rows_out[c, place] = row_of[vertices[c, place]]
+            weights_out[c, place] = weights[c, place]
+        for r in range(3):
+            for column in range(3):
+                blocks_out[c, column, r] = blocks[c, r, column]
+    for q in range(k):
+        items_out[q] = items[q] >> 2
+        item_weights_out[q] = weights[items[q] >> 2, items[q] & 3]
+    return rows_out, weights_out, blocks_out, items_out, item_weights_out
+
+
 @kernel(inline=True)
 def _multiply_rows(
-    first: int, last: int, n_met: int, order: Ints, work: PcgWork, springs: Springs, x: Lanes, y_out: Lanes
+    first: int,
+    last: int,
+    n_met: int,
+    order: Ints,
+    work: PcgWork,
+    starts: Ints,
+    items: Ints,
+    weights: Lanes,
+    tension: Lanes,
+    x: Lanes,
+    y_out: Lanes,
 ) -> None:
     """Overwrite rows `first` to `last` of y, a chunk, with A x; the tension of the springs must be up to date for x."""
     rows, columns, blocks, factor_columns, factors = (
@@ -220,37 +265,15 @@ def _multiply_rows(
         work.factor_columns,
         work.factors,
     )
-    diagonal = work.diagonal
-    starts, items, weights, tension = springs.starts, springs.items, springs.weights, springs.tension
+    diagonal, met = work.diagonal, work.met
     for row in range(first, last):
         for c in range(WIDTH):
             y_out[row, c] = 0.0
     for row in range(first, last):
         multiply_row(rows, blocks, columns, factors, factor_columns, diagonal, x, row, y_out)
     for q in range(first, first + n_met):
-        row = work.met[q]
-        i = order[row]
-        for k in range(starts[i], starts[i + 1]):
-            c, w = items[k] >> 2, weights[items[k] >> 2, items[k] & 3]
-            y_out[row, 0] += w * tension[c, 0]
-            y_out[row, 1] += w * tension[c, 1]
-            y_out[row, 2] += w * tension[c, 2]
-
-
-@kernel(inline=True)
-def _tighten(
-    first: int, last: int, rows: Ints, vertices: Ints, weights: Floats, blocks: Floats, x: Lanes, tension_out: Floats
-) -> None:
-    """Overwrite the tension of springs `first` to `last` for the vector x."""
-    for c in range(first, last):
-        s0 = s1 = s2 = 0.0
-        for k in range(4):
-            w, row = weights[c, k], rows[vertices[c, k]]
-            s0 += w * x[row, 0]
-            s1 += w * x[row, 1]
-            s2 += w * x[row, 2]
-        for r in range(3):
-            tension_out[c, r] = blocks[c, r, 0] * s0 + blocks[c, r, 1] * s1 + blocks[c, r, 2] * s2
+        i = order[met[q]]
+        pull_row(items, weights, tension, starts[i], starts[i + 1], met[q], y_out)
 
 
 @kernel(inline=True)
@@ -326,7 +349,9 @@ def solve_filtered(
     small_inverse, factor, patch_inverse = patches.small_inverse, patches.factor, patches.inverse
     small_right, small_answers = patches.small_right, patches.small_answers
     right, answers = patches.right, patches.answers
-    s_vertices, s_weights, s_blocks, s_starts, _items, tension = springs
+    starts = springs.starts
+    end_rows, end_weights, spring_blocks, items, weights = _copy_springs(springs, row_of, x)
+    tension = np.empty((m, WIDTH), x.dtype)
     n_large = len(patch_inverse)
     update_patches(matrix, springs, patches, positions, filters)
     for chunk in prange(CHUNKS):
@@ -336,7 +361,7 @@ def solve_filtered(
         for row in range(first, last):
             i = order[row]
             is_free[row] = is_identity(filters, i)
-            if s_starts[i + 1] > s_starts[i]:
+            if starts[i + 1] > starts[i]:
                 met[first + n_met[chunk]] = row
                 n_met[chunk] += 1
             for c in range(3):
@@ -353,11 +378,12 @@ def solve_filtered(
         if start == 1:
             if _ordered_sum(partial[1]) == 0.0:
                 break
-            _tighten(0, m, row_of, s_vertices, s_weights, s_blocks, x, tension)
+            for c in range(m):
+                tighten(end_rows, end_weights, spring_blocks, x, c, tension)
             for chunk in prange(CHUNKS):
                 first = row_starts[small_starts[chunk * n_large // CHUNKS]]
                 last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
-                _multiply_rows(first, last, n_met[chunk], order, work, springs, x, r)
+                _multiply_rows(first, last, n_met[chunk], order, work, starts, items, weights, tension, x, r)
                 for row in range(first, last):
                     for c in range(3):
                         r[row, c] = b[order[row], c] - r[row, c]
@@ -383,12 +409,12 @@ def solve_filtered(
         iteration += 1
         if m > 0:
             for chunk in prange(CHUNKS):
-                first, last = chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS
-                _tighten(first, last, row_of, s_vertices, s_weights, s_blocks, p, tension)
+                for c in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+                    tighten(end_rows, end_weights, spring_blocks, p, c, tension)
         for chunk in prange(CHUNKS):
             first = row_starts[small_starts[chunk * n_large // CHUNKS]]
             last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
-            _multiply_rows(first, last, n_met[chunk], order, work, springs, p, q)
+            _multiply_rows(first, last, n_met[chunk], order, work, starts, items, weights, tension, p, q)
             for row in range(first, last):
                 if not is_free[row]:
                     _filter_row(filters, order[row], row, q)

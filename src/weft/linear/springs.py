@@ -29,16 +29,13 @@ class Springs(NamedTuple):
     """(n + 1,) contacts of vertex i are items[starts[i] : starts[i + 1]]"""
     items: Ints
     """4 * contact + place of the vertex in it"""
-    tension: Floats
-    """(m, 3) scratch: t of each contact"""
 
 
 def build_springs(vertices: Ints, weights: Floats, blocks: Floats, n_vertices: int) -> Springs:
     """Collect contacts by vertex; places of weight 0 are left out."""
-    m = len(vertices)
     used = np.flatnonzero(weights.ravel())
     rows = group_rows(vertices.ravel()[used], used.astype(np.int32), n_vertices)
-    return Springs(vertices, weights, blocks, rows.starts, rows.items, np.zeros((m, 3)))
+    return Springs(vertices, weights, blocks, rows.starts, rows.items)
 
 
 def no_springs(n_vertices: int) -> Springs:
