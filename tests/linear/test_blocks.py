@@ -7,11 +7,12 @@ import pytest
 from tests.oracles.dense_system import dense_from_pairs, implicit_matrix, random_system
 
 from weft.linear.blocks import build_matrix, update_implicit_matrix, update_stiffness_product
+from weft.models import NO_EVEN
 
 
-def assembled(pairs, stiffness, damping, masses, extra, dt):
-    matrix = build_matrix(pairs, len(masses))
-    update_implicit_matrix(masses, extra, stiffness, damping, dt, matrix)
+def assembled(pairs, stiffness, damping, masses, extra, dt, even=NO_EVEN):
+    matrix = build_matrix(pairs, len(masses), len(even))
+    update_implicit_matrix(masses, extra, stiffness, damping, even, dt, matrix)
     return matrix
 
 
@@ -22,7 +23,8 @@ def to_dense(matrix):
         dense[i, :, i, :] += matrix.diagonal[i]
         for item in matrix.row_blocks[matrix.row_starts[i] : matrix.row_starts[i + 1]]:
             block, is_later = divmod(item, 2)
-            b = matrix.off_diagonal[block]
+            full = len(matrix.off_diagonal)
+            b = matrix.off_diagonal[block] if block < full else matrix.even[block - full] * np.eye(3)
             dense[i, :, matrix.ends[block, 1 - is_later], :] += b.T if is_later else b
     return dense.reshape(3 * n, 3 * n)
 
@@ -41,8 +43,24 @@ def test_stiffness_product_is_the_dense_one(rng, n, n_pairs):
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     stiffness, v = rng.normal(size=(len(pairs), 3, 3)), rng.normal(size=(n, 3))
     out = np.full((n, 3), np.nan)
-    update_stiffness_product(build_matrix(pairs, n), stiffness, v, out)
+    update_stiffness_product(build_matrix(pairs, n), stiffness, NO_EVEN, v, out)
     np.testing.assert_allclose(out.ravel(), dense_from_pairs(pairs, stiffness, n) @ v.ravel(), rtol=1e-11, atol=1e-11)
+
+
+def test_even_pairs_are_multiples_of_the_identity(rng):
+    """Some beside full pairs of the same vertices, which then have a full block, some twice, some alone."""
+    pairs = np.array([[0, 1], [2, 1], [1, 2], [3, 0], [0, 3], [2, 3]], np.int32)
+    stiffness, damping = rng.normal(size=(2, 2, 3, 3))
+    even, masses, v = rng.normal(size=4), np.arange(1.0, 5.0), rng.normal(size=(4, 3))
+    matrix = assembled(pairs, stiffness, damping, masses, np.zeros((4, 3, 3)), 0.3, even)
+    assert (len(matrix.off_diagonal), len(matrix.even)) == (2, 2)
+    whole = np.concatenate([stiffness, even[:, None, None] * np.eye(3)])
+    padded = np.concatenate([damping, np.zeros((4, 3, 3))])
+    wanted = implicit_matrix(masses, pairs, whole, padded, np.zeros((4, 3, 3)), 0.3)
+    np.testing.assert_allclose(to_dense(matrix), wanted, rtol=1e-12, atol=1e-12)
+    out = np.full((4, 3), np.nan)
+    update_stiffness_product(matrix, stiffness, even, v, out)
+    np.testing.assert_allclose(out.ravel(), dense_from_pairs(pairs, whole, 4) @ v.ravel(), rtol=1e-12, atol=1e-12)
 
 
 def test_pairs_in_both_orders_enter_as_transposes(rng):
@@ -69,7 +87,7 @@ def test_assembly_overwrites_what_was_there(rng):
     pairs, stiffness, damping, masses, extra = random_system(rng, 6, 12)
     matrix = assembled(pairs, stiffness, damping, masses, extra, 0.02)
     once = to_dense(matrix)
-    update_implicit_matrix(masses, extra, stiffness, damping, 0.02, matrix)
+    update_implicit_matrix(masses, extra, stiffness, damping, NO_EVEN, 0.02, matrix)
     np.testing.assert_array_equal(to_dense(matrix), once)
 
 

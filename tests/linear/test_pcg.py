@@ -23,18 +23,21 @@ from weft.linear.filtered import FilteredSystem
 from weft.linear.patches import build_patches
 from weft.linear.pcg import build_work, solve_filtered, update_impulses
 from weft.linear.springs import build_springs, no_springs
+from weft.models import NO_EVEN
 
 DT = 0.02
 
 
 class System:
-    """A random matrix, in blocks and dense, and a right-hand side."""
+    """A random matrix, in blocks and dense, and a right-hand side; the last third of the pairs is even."""
 
     def __init__(self, rng, n, n_pairs):
         pairs, stiffness, damping, masses, extra = random_system(rng, n, n_pairs)
-        self.n = n
-        self.matrix = build_matrix(pairs, n)
-        update_implicit_matrix(masses, extra, stiffness, damping, DT, self.matrix)
+        full, self.n = 2 * len(pairs) // 3, n
+        even = -rng.uniform(1.0, 100.0, len(pairs) - full)
+        stiffness[full:], damping[full:] = even[:, None, None] * np.eye(3), 0.0
+        self.matrix = build_matrix(pairs, n, len(even))
+        update_implicit_matrix(masses, extra, stiffness[:full], damping[:full], even, DT, self.matrix)
         self.dense = implicit_matrix(masses, pairs, stiffness, damping, extra, DT)
         self.springs = no_springs(n)
         self.b = rng.normal(size=(n, 3))
@@ -61,7 +64,7 @@ class System:
             tolerance,
             np.inf,
             max_iterations,
-            build_work(self.matrix, patches, tolerance, 1.0),
+            *build_work(self.matrix, patches, tolerance, 1.0),
             x,
         )
         return x, iterations, residual
@@ -83,6 +86,7 @@ def preconditioner(system, filters):
     out[np.arange(n), :, np.arange(n), :] = filters @ own @ filters
     out = out.reshape(3 * n, 3 * n)
     bare = system.dense - spring_matrix(springs.vertices, springs.weights, springs.blocks, n)
+    weights = free_weights(springs, filters)
     small = np.repeat(np.arange(len(patches.small_inverse)), np.diff(patches.row_starts))[patches.rows]
     large = patches.large[patches.rows]
     sizes = np.einsum("nii->n", system.matrix.diagonal)[:, None, None] / 3.0
@@ -93,21 +97,26 @@ def preconditioner(system, filters):
     for group in range(len(patches.small_inverse)):
         own = np.where(small == group, 0, -1)
         z, tied = (rigid_motions(system.x, f, large, own, 1) for f in (filters, free))
-        block = z.T @ system.dense @ z + tied.T @ ties @ tied
+        block = z.T @ (bare + spring_matrix(springs.vertices, weights, springs.blocks, n)) @ z + tied.T @ ties @ tied
         out += z @ np.linalg.pinv(block, rcond=1e-12, hermitian=True) @ z.T
     z, tied = (rigid_motions(system.x, f, large, large, len(patches.inverse)) for f in (filters, free))
     coarse = z.T @ bare @ z + tied.T @ ties @ tied
     room = {(row, k) for k in range(len(patches.inverse)) for row in column(patches, k)}
     for k in range(len(springs.vertices)):
-        used = np.flatnonzero(springs.weights[k])
-        among = np.unique(large[springs.vertices[k, used]])
-        spring = spring_matrix(springs.vertices[k : k + 1], springs.weights[k : k + 1], springs.blocks[k : k + 1], n)
+        among = np.unique(large[springs.vertices[k, np.flatnonzero(weights[k])]])
+        spring = spring_matrix(springs.vertices[k : k + 1], weights[k : k + 1], springs.blocks[k : k + 1], n)
         part = z.T @ spring @ z
         if any((i, j) not in room for i in among for j in among if i > j):
             patch = np.repeat(np.arange(len(patches.inverse)), 6)
             part = np.where(patch[:, None] == patch, part, 0.0)
         coarse += part
     return out + z @ np.linalg.pinv(coarse, rcond=1e-12, hermitian=True) @ z.T
+
+
+def free_weights(springs, filters):
+    """(m, 4) without ends that are held: patches take them to stand still."""
+    is_free = np.trace(filters, axis1=1, axis2=2) == 3.0
+    return np.where(is_free[springs.vertices], springs.weights, 0.0)
 
 
 def column(patches, k):
@@ -253,7 +262,7 @@ def test_a_loose_solve_leaves_no_net_force_on_a_piece(rng, free):
     pairs, stiffness, damping, masses, extra = (np.concatenate(part) for part in zip(*halves, strict=True))
     pairs[300:] += 90
     system = FilteredSystem(pairs.astype(np.int32), 180)
-    system.assemble(rng.normal(size=(180, 3)), masses, extra, stiffness, damping, DT)
+    system.assemble(rng.normal(size=(180, 3)), masses, extra, stiffness, damping, NO_EVEN, DT)
     drag = np.abs(rng.normal(size=(180, 1, 1))) * np.eye(3)
     system.add_drag(drag)
     filters = random_projectors(rng, np.where(np.arange(180) % 9 == 0, free, 3))
@@ -265,7 +274,7 @@ def test_a_loose_solve_leaves_no_net_force_on_a_piece(rng, free):
     left = np.einsum("nij,nj->ni", filters, left).reshape(2, 90, 3)
     assert system.iterations < 30
     assert np.abs(left).max() > 1e-3
-    np.testing.assert_allclose(left.sum(axis=1), 0.0, atol=1e-10)
+    np.testing.assert_allclose(left.sum(axis=1), 0.0, atol=1e-6)  # by a matrix in single precision
 
 
 THREADS = """
@@ -283,7 +292,8 @@ for threads in (1, 2, 3):
     x, iterations, residual = system.solve(filters, prescribed(rng, filters), 1e-10)
     rest = np.empty_like(x)
     update_impulses(system.matrix, system.springs, x, system.b, np.ones(301, bool), rest)
-    parts = (system.matrix.diagonal, system.matrix.off_diagonal, x, rest, np.array([iterations, residual]))
+    matrix = system.matrix
+    parts = (matrix.diagonal, matrix.off_diagonal, matrix.even, x, rest, np.array([iterations, residual]))
     seen.add(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
 print(len(seen))
 """

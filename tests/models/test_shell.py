@@ -11,6 +11,7 @@ from tests.families.test_models import forces, jacobians
 from weft.geometry.mesh import Mesh, build_grid, check_mesh
 from weft.jit import set_threads
 from weft.lab.samples import build_unstructured, turned_material
+from weft.lab.statics import all_blocks
 from weft.models.fabrics import load_fabric
 from weft.models.shell import Shell, ShellParameters
 
@@ -85,8 +86,7 @@ def tip_over_beam(mesh, fabric, length, width, clamped_to, rigidity):
 def jacobian_zz(model, mesh):
     from scipy.sparse import coo_array
 
-    blocks = np.zeros((2, len(model.pairs), 3, 3))
-    model.update_jacobians(mesh.positions, np.zeros_like(mesh.positions), blocks[0], blocks[1])
+    blocks = all_blocks(model, mesh.positions, np.zeros_like(mesh.positions))
     i, j, k = model.pairs[:, 0], model.pairs[:, 1], blocks[0][:, 2, 2]
     rows, columns = np.concatenate([i, j, i, j]), np.concatenate([j, i, i, j])
     return coo_array((np.concatenate([k, k, -k, -k]), (rows, columns)), shape=(mesh.n_vertices,) * 2).tocsr()
@@ -208,9 +208,7 @@ def test_same_bits_for_any_number_of_threads(rng):
         for n in (1, 2):
             set_threads(n)
             model = Shell(mesh, load_fabric("cotton"))
-            blocks = np.zeros((2, len(model.pairs), 3, 3))
-            model.update_jacobians(x, x, blocks[0], blocks[1])
-            results.append((forces(model, x, x), blocks))
+            results.append((forces(model, x, x), all_blocks(model, x, x)))
     finally:
         set_threads(None)
     np.testing.assert_array_equal(results[0][0], results[1][0])

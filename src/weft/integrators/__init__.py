@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from weft.arrays import Floats, Ints
 from weft.errors import WeftError
+from weft.models import NO_EVEN
 from weft.parameters import Parameters
 from weft.registry import Family
 
@@ -28,13 +29,15 @@ class Dynamics(NamedTuple):
     forces: Floats
     """(n, 3) [N]"""
     pairs: Ints
-    """(p, 2) vertices that each block couples"""
+    """(p + q, 2) vertices that each block couples"""
     stiffness: Floats
     """(p, 3, 3) -df_i/dx_j [N/m]"""
     damping: Floats
     """(p, 3, 3) -df_i/dv_j [N s/m]"""
     extra_damping: Floats
     """(n, 3, 3) damping on the diagonal, from the air [N s/m]"""
+    even: Floats = NO_EVEN
+    """(q,) -df_i/dx_j of the last pairs [N/m], times the identity; they have no damping"""
 
 
 class System(Protocol):

@@ -94,7 +94,7 @@ class Central:
         dv, exerted = np.empty_like(right), np.empty_like(right)
         self.iterations += solve_damped(
             masses,
-            self._pairs,
+            self._pairs[: len(damping)],
             h * damping,
             h * extra + c.drag,
             c.filters,

@@ -53,8 +53,8 @@ class GaussSeidel:
 
     def begin(self, system: System, start: Start, dt: float) -> None:
         d = system.dynamics(start.x, start.v, dt)
-        self._system.assemble(start.x, d.masses, d.extra_damping, d.stiffness, d.damping, dt)
-        self._right = dt * (d.forces - dt * self._system.stiffness_product(d.stiffness, start.v))
+        self._system.assemble(start.x, d.masses, d.extra_damping, d.stiffness, d.damping, d.even, dt)
+        self._right = dt * (d.forces - dt * self._system.stiffness_product(d.stiffness, d.even, start.v))
         self._start, self._dt = start, dt
         self._dv = np.zeros_like(start.v)
         self.iterations = 0

@@ -98,7 +98,7 @@ class ImplicitStep:
         elif self._p.solver == "linear":
             d = system.dynamics(start.x, scheme.reference, dt)
             self._assemble(start.x, d)
-            k_times_v = self._matrix.stiffness_product(d.stiffness, start.v)
+            k_times_v = self._matrix.stiffness_product(d.stiffness, d.even, start.v)
             self._right = (dt * d.forces - dt**2 * k_times_v - scheme.past) / scheme.scale
 
     def _linearise(self, dv: Floats) -> Floats:
@@ -111,7 +111,7 @@ class ImplicitStep:
 
     def _assemble(self, x: Floats, d: Dynamics) -> None:
         h = self._dt * self._scheme.slope / self._scheme.scale
-        self._matrix.assemble(x, d.masses, d.extra_damping, d.stiffness, d.damping, h)
+        self._matrix.assemble(x, d.masses, d.extra_damping, d.stiffness, d.damping, d.even, h)
 
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
         solve = self._solve_newton if self._p.solver == "newton" else self._solve_linear

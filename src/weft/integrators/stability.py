@@ -17,13 +17,13 @@ def spectral_bounds(dynamics: Dynamics) -> tuple[float, float]:
     d = dynamics
     n = len(d.masses)
 
-    def row_bound(blocks: Floats) -> float:
-        norms = np.sqrt((blocks**2).sum(axis=(1, 2)))
+    def row_bound(blocks: Floats, even: Floats) -> float:
+        norms = np.concatenate([np.sqrt((blocks**2).sum(axis=(1, 2))), np.abs(even)])
         rows = np.bincount(d.pairs.T.ravel(), np.tile(norms, 2), minlength=n)
         return float((2.0 * rows / d.masses).max())
 
     air = np.sqrt((d.extra_damping**2).sum(axis=(1, 2)))
-    return row_bound(d.stiffness), row_bound(d.damping) + float((air / d.masses).max())
+    return row_bound(d.stiffness, d.even), row_bound(d.damping, 0.0 * d.even) + float((air / d.masses).max())
 
 
 def refuse_long_step(name: str, dt: float, limit: float) -> None:

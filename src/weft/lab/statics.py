@@ -24,6 +24,7 @@ class Elastic(Protocol):
     """What is asked of a cloth model here."""
 
     pairs: Ints
+    even: Floats
 
     def energy(self, x: Floats) -> float: ...
     def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None: ...
@@ -78,7 +79,6 @@ def _find_rest(
     which = np.broadcast_to(free[:, None] if free.ndim == 1 else free, x.shape).ravel()
     scale = force_scale or float(np.abs(given).sum() / len(x))
     inertia = np.repeat(masses, 3)[which]
-    blocks = np.zeros((2, len(model.pairs), 3, 3))
     still = np.zeros_like(x)
     shift, growth = 1e4, 2.0
     energy = model.energy(x) - float((given * x).sum())
@@ -89,8 +89,7 @@ def _find_rest(
         residual = float(np.abs(left).max()) / scale
         if residual < tolerance:
             return Rest(x, residual, iteration)
-        model.update_jacobians(x, still, blocks[0], blocks[1])
-        matrix = _assemble(model, blocks[0], len(x))[which][:, which]
+        matrix = _assemble(model, all_blocks(model, x, still)[0], len(x))[which][:, which]
         while True:
             shifted = csc_array(matrix + _diagonal(shift * inertia))
             part = splu(shifted, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(left)
@@ -108,6 +107,15 @@ def _find_rest(
         x, energy, growth = y, lower, 2.0
         shift *= max(0.2, 1.0 - (2.0 * gain - 1.0) ** 3)
     raise WeftError(f"no rest after {max_iterations} iterations: {residual:.2g} of the mean load is left")
+
+
+def all_blocks(model: Elastic, x: Floats, v: Floats) -> Floats:
+    """(2, p, 3, 3) stiffness and damping of every pair of a model, even ones as blocks like the others."""
+    size = len(model.pairs) - len(model.even)
+    blocks = np.zeros((2, len(model.pairs), 3, 3))
+    model.update_jacobians(x, v, blocks[0, :size], blocks[1, :size])
+    blocks[0, size:] = model.even[:, None, None] * np.eye(3)
+    return blocks
 
 
 def _assemble(model: Elastic, blocks: Floats, n: int) -> csc_array:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import Bools, Floats, Ints
+from weft.arrays import Bools, Floats, Ints, Lanes
 from weft.jit import kernel, prange
-from weft.linear.blocks import BlockMatrix, times_block
-from weft.linear.patches import LOST, Patches, factorise, invert_modes, measure_arms
+from weft.linear.blocks import times_block
+from weft.linear.lanes import BLOCK
+from weft.linear.patches import LOST, Patches, factorise, invert_modes
+from weft.linear.rows import Rows, load_block
 from weft.linear.springs import Springs
 
 
@@ -19,18 +21,6 @@ from weft.linear.springs import Springs
 def is_identity(filters: Floats, i: int) -> bool:
     """Whether vertex i is free in all directions; `filters` are projectors."""
     return bool(filters[i, 0, 0] + filters[i, 1, 1] + filters[i, 2, 2] == 3.0)
-
-
-@kernel(inline=True)
-def is_multiple(blocks: Floats, k: int) -> bool:
-    """Whether block k is a multiple of the identity."""
-    value = blocks[k, 0, 0]
-    return bool(
-        blocks[k, 0, 1] == blocks[k, 0, 2] == blocks[k, 1, 0] == blocks[k, 1, 2] == blocks[k, 2, 0] == 0.0
-        and blocks[k, 2, 1] == 0.0
-        and blocks[k, 1, 1] == value
-        and blocks[k, 2, 2] == value
-    )
 
 
 @kernel(inline=True)
@@ -80,12 +70,14 @@ def _add_block(
 
 
 @kernel
-def _filter_block(source: Floats, item: int, filters: Floats, i: int, j: int, block_out: Floats) -> None:
-    """Overwrite `block_out` (1, 3, 3) with S_i B S_j, B the block of `item` or, where that is odd, its transpose."""
+def _filter_block(block_inout: Floats, filters: Floats, i: int, j: int) -> None:
+    """Overwrite a block B (1, 3, 3) with S_i B S_j."""
+    out = np.empty((3, 3))
     for c in range(3):
-        y0, y1, y2 = times_block(source, item, filters[j, 0, c], filters[j, 1, c], filters[j, 2, c])
+        y0, y1, y2 = times_block(block_inout, 0, filters[j, 0, c], filters[j, 1, c], filters[j, 2, c])
         for r in range(3):
-            block_out[0, r, c] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
+            out[r, c] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
+    block_inout[0] = out
 
 
 @kernel
@@ -122,16 +114,16 @@ def _tie_down(blocks_inout: Floats, k: int, filters: Floats, i: int, size: float
 @kernel(inline=True)
 def _add_run(
     out_inout: Floats,
-    place: int,
-    first: int,
-    last: int,
-    items: Ints,
-    columns: Ints,
+    runs: Ints,
+    run: int,
     row: int,
     arms: Floats,
-    off_diagonal: Floats,
+    columns: Ints,
+    blocks: Lanes,
+    factor_columns: Ints,
+    factors: Lanes,
 ) -> None:
-    """Add to block `place` Z_row^T times the sum of B_k Z_column, over the blocks B_k that a run names.
+    """Add to a block of the patches Z_row^T times the sum of B_k Z_column, over the blocks B_k of a run.
 
     Sums are numbers of their own, which stay in registers: an array for them takes three times as long, and one that is
     part of another more yet, since numba counts who refers to it.
@@ -139,20 +131,26 @@ def _add_run(
     a00 = a01 = a02 = a03 = a04 = a05 = 0.0
     a10 = a11 = a12 = a13 = a14 = a15 = 0.0
     a20 = a21 = a22 = a23 = a24 = a25 = 0.0
-    for q in range(first, last):
-        k, column = items[q] >> 1, columns[q]
+    place = runs[run, 0]
+    for k in range(runs[run, 1], runs[run, 2]):
+        column, at = columns[k], BLOCK * k
         x, y, z = arms[column, 0], arms[column, 1], arms[column, 2]
-        b00, b01, b02 = off_diagonal[k, 0, 0], off_diagonal[k, 0, 1], off_diagonal[k, 0, 2]
-        b10, b11, b12 = off_diagonal[k, 1, 0], off_diagonal[k, 1, 1], off_diagonal[k, 1, 2]
-        b20, b21, b22 = off_diagonal[k, 2, 0], off_diagonal[k, 2, 1], off_diagonal[k, 2, 2]
-        if items[q] & 1:
-            b01, b02, b10, b12, b20, b21 = b10, b20, b01, b21, b02, b12
+        b00, b10, b20 = blocks[at], blocks[at + 1], blocks[at + 2]
+        b01, b11, b21 = blocks[at + 3], blocks[at + 4], blocks[at + 5]
+        b02, b12, b22 = blocks[at + 6], blocks[at + 7], blocks[at + 8]
         a00, a01, a02 = a00 + b00, a01 + b01, a02 + b02
         a03, a04, a05 = a03 + y * b02 - z * b01, a04 + z * b00 - x * b02, a05 + x * b01 - y * b00
         a10, a11, a12 = a10 + b10, a11 + b11, a12 + b12
         a13, a14, a15 = a13 + y * b12 - z * b11, a14 + z * b10 - x * b12, a15 + x * b11 - y * b10
         a20, a21, a22 = a20 + b20, a21 + b21, a22 + b22
         a23, a24, a25 = a23 + y * b22 - z * b21, a24 + z * b20 - x * b22, a25 + x * b21 - y * b20
+    total = u = v = w = 0.0
+    for k in range(runs[run, 3], runs[run, 4]):
+        column, factor = factor_columns[k], factors[k]
+        total, u = total + factor, u + factor * arms[column, 0]
+        v, w = v + factor * arms[column, 1], w + factor * arms[column, 2]
+    a00, a11, a22 = a00 + total, a11 + total, a22 + total
+    a04, a05, a13, a15, a23, a24 = a04 + w, a05 - v, a13 - w, a15 + u, a23 + v, a24 - u
     x, y, z = arms[row, 0], arms[row, 1], arms[row, 2]
     _add_column(out_inout, place, 0, 1.0, x, y, z, a00, a10, a20)
     _add_column(out_inout, place, 1, 1.0, x, y, z, a01, a11, a21)
@@ -178,50 +176,50 @@ def _couple_patch(
     order: Ints,
     row_starts: Ints,
     small_starts: Ints,
-    run_starts: Ints,
-    runs: Ints,
-    items: Ints,
-    columns: Ints,
     arms: Floats,
-    matrix: BlockMatrix,
+    diagonal: Floats,
+    rows: Rows,
     filters: Floats,
     is_free: Bools,
     blocks_inout: Floats,
 ) -> None:
-    """Add to C, and to the C_a of its small patches, what the rows of one large patch hold.
+    """Add what the rows of one large patch hold: within a small patch a to C_a, else to C.
 
     Of what is in one patch, half is added up, that below the diagonal and half of the diagonal itself, and then its
     transpose.
     """
     block = np.empty((1, 3, 3))
-    diagonal, off_diagonal = matrix.diagonal, matrix.off_diagonal
-    own = len(row_starts) - 1 + patch
+    columns, blocks, factor_columns, factors = rows.columns, rows.blocks, rows.factor_columns, rows.factors
+    run_starts, runs = rows.run_starts, rows.runs
     for a in range(small_starts[patch], small_starts[patch + 1]):
         for row in range(row_starts[a], row_starts[a + 1]):
             i = order[row]
             if is_free[row]:
                 _add_block(blocks_inout, a, diagonal, i, 0.5, arms, row, row)
             else:
-                _filter_block(diagonal, 2 * i, filters, i, i, block)
+                block[0] = diagonal[i]
+                _filter_block(block, filters, i, i)
                 _tie_down(block, 0, filters, i, _size(diagonal, i))
                 _add_block(blocks_inout, a, block, 0, 0.5, arms, row, row)
             for run in range(run_starts[row], run_starts[row + 1]):
-                first, last, place = runs[run, 0], runs[run + 1, 0], runs[run, 1]
                 all_free = is_free[row]
-                for q in range(first, last):
-                    all_free = all_free and is_free[columns[q]]
+                for k in range(runs[run, 1], runs[run, 2]):
+                    all_free = all_free and is_free[columns[k]]
+                for k in range(runs[run, 3], runs[run, 4]):
+                    all_free = all_free and is_free[factor_columns[k]]
                 if all_free:
-                    _add_run(blocks_inout, place, first, last, items, columns, row, arms, off_diagonal)
+                    _add_run(blocks_inout, runs, run, row, arms, columns, blocks, factor_columns, factors)
                     continue
-                for q in range(first, last):
-                    _filter_block(off_diagonal, items[q], filters, i, order[columns[q]], block)
-                    _add_block(blocks_inout, place, block, 0, 1.0, arms, row, columns[q])
+                for k in range(runs[run, 1], runs[run, 2]):
+                    load_block(blocks, k, block)
+                    _filter_block(block, filters, i, order[columns[k]])
+                    _add_block(blocks_inout, runs[run, 0], block, 0, 1.0, arms, row, columns[k])
+                for k in range(runs[run, 3], runs[run, 4]):
+                    block[0] = factors[k] * np.eye(3)
+                    _filter_block(block, filters, i, order[factor_columns[k]])
+                    _add_block(blocks_inout, runs[run, 0], block, 0, 1.0, arms, row, factor_columns[k])
         _add_transpose(blocks_inout, a)
-    _add_transpose(blocks_inout, own)
-    for a in range(small_starts[patch], small_starts[patch + 1]):
-        for r in range(6):
-            for c in range(6):
-                blocks_inout[own, r, c] += blocks_inout[a, r, c]
+    _add_transpose(blocks_inout, len(row_starts) - 1 + patch)
 
 
 @kernel(inline=True)
@@ -245,9 +243,7 @@ def _sum_arms(
 
 
 @kernel(inline=True)
-def _is_first(
-    spring: int, place: int, vertices: Ints, weights: Floats, rows: Ints, is_free: Bools, of: Ints
-) -> bool:
+def _is_first(spring: int, place: int, vertices: Ints, weights: Floats, rows: Ints, is_free: Bools, of: Ints) -> bool:
     """Whether no free end of a spring before `place` has a row `of` the same group."""
     group = of[rows[vertices[spring, place]]]
     for p in range(place):
@@ -298,7 +294,7 @@ def _couple_springs(
     is_free: Bools,
     blocks_inout: Floats,
 ) -> None:
-    """Add to C, and to the C_a of its small patches, what springs couple to the rows of one large patch.
+    """Add what springs couple to the rows of one large patch: within a small patch a to C_a, else to C.
 
     An end that is held counts as one that stands still.
     """
@@ -311,25 +307,40 @@ def _couple_springs(
             spring, place = items[k] >> 2, items[k] & 3
             if not _is_first(spring, place, vertices, weights, rows, is_free, large):
                 continue
-            own = _sum_arms(spring, vertices, weights, rows, arms, is_free, large, patch)
-            _add_coupling(blocks_inout, first + patch, spring_blocks, spring, own, own)
-            for p in range(4):
+            own = 0.0, 0.0, 0.0, 0.0
+            for p in range(place, 4):
                 at = rows[vertices[spring, p]]
-                if weights[spring, p] == 0.0 or not is_free[at]:
-                    continue
-                if large[at] == patch and _is_first(spring, p, vertices, weights, rows, is_free, small):
+                if (
+                    weights[spring, p] != 0.0
+                    and is_free[at]
+                    and large[at] == patch
+                    and _is_first(spring, p, vertices, weights, rows, is_free, small)
+                ):
                     part = _sum_arms(spring, vertices, weights, rows, arms, is_free, small, small[at])
                     _add_coupling(blocks_inout, small[at], spring_blocks, spring, part, part)
-                elif large[at] < patch and _is_first(spring, p, vertices, weights, rows, is_free, large):
-                    if _has_room(spring, vertices, weights, rows, is_free, large, column_starts, column_rows):
-                        other = _sum_arms(spring, vertices, weights, rows, arms, is_free, large, large[at])
-                        to = first + _find_block(column_starts, column_rows, patch, large[at])
-                        _add_coupling(blocks_inout, to, spring_blocks, spring, own, other)
+                    if p > place:
+                        _add_coupling(blocks_inout, first + patch, spring_blocks, spring, own, part)
+                        _add_coupling(blocks_inout, first + patch, spring_blocks, spring, part, own)
+                    own = own[0] + part[0], own[1] + part[1], own[2] + part[2], own[3] + part[3]
+            for p in range(4):
+                at = rows[vertices[spring, p]]
+                if (
+                    weights[spring, p] != 0.0
+                    and is_free[at]
+                    and large[at] < patch
+                    and _is_first(spring, p, vertices, weights, rows, is_free, large)
+                    and _has_room(spring, vertices, weights, rows, is_free, large, column_starts, column_rows)
+                ):
+                    other = _sum_arms(spring, vertices, weights, rows, arms, is_free, large, large[at])
+                    to = first + _find_block(column_starts, column_rows, patch, large[at])
+                    _add_coupling(blocks_inout, to, spring_blocks, spring, own, other)
 
 
 @kernel
-def _weigh_pieces(first: int, pieces: Ints, column_starts: Ints, blocks: Floats, piece_blocks_out: Floats) -> None:
-    """Overwrite what each piece meets as a whole: the sum over its patches in C, from block `first` on, of shifts."""
+def _weigh_pieces(
+    first: int, pieces: Ints, small_starts: Ints, column_starts: Ints, blocks: Floats, piece_blocks_out: Floats
+) -> None:
+    """Overwrite what each piece meets as a whole: the sum of shifts over its patches, C from block `first` on."""
     m = len(pieces)
     piece_blocks_out[:] = 0.0
     for k in range(m):
@@ -337,6 +348,8 @@ def _weigh_pieces(first: int, pieces: Ints, column_starts: Ints, blocks: Floats,
         for r in range(3):
             for c in range(3):
                 out[r, c] += blocks[first + k, r, c]
+                for a in range(small_starts[k], small_starts[k + 1]):
+                    out[r, c] += blocks[a, r, c]
                 for q in range(first + m + column_starts[k], first + m + column_starts[k + 1]):
                     out[r, c] += blocks[q, r, c] + blocks[q, c, r]
 
@@ -360,47 +373,29 @@ def _weigh_springs(
 
 
 @kernel(parallel=True)
-def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, positions: Floats, filters: Floats) -> None:
-    """Overwrite what `patches` keeps of a matrix with contacts, whose vertices stand at `positions`."""
-    order, rows, row_starts, small_starts = patches.order, patches.rows, patches.row_starts, patches.small_starts
+def update_patches(
+    diagonal: Floats, rows: Rows, springs: Springs, patches: Patches, filters: Floats, is_free: Bools
+) -> None:
+    """Overwrite what `patches`, whose arms are measured, keeps of a matrix with contacts."""
+    order, row_of, row_starts, small_starts = patches.order, patches.rows, patches.row_starts, patches.small_starts
     small, large = patches.small, patches.large
     arms, blocks, small_inverse = patches.arms, patches.blocks, patches.small_inverse
-    run_starts, runs, items, columns = patches.run_starts, patches.runs, patches.items, patches.columns
     column_starts, column_rows = patches.column_starts, patches.column_rows
     n_small, n_large = len(small_inverse), len(patches.inverse)
-    is_free = np.empty(len(order), np.bool_)
     blocks[:] = 0.0
     for patch in prange(n_large):
-        measure_arms(patch, positions, order, row_starts, small_starts, arms)
-        for row in range(row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]):
-            is_free[row] = is_identity(filters, order[row])
-    for patch in prange(n_large):
-        _couple_patch(
-            patch,
-            order,
-            row_starts,
-            small_starts,
-            run_starts,
-            runs,
-            items,
-            columns,
-            arms,
-            matrix,
-            filters,
-            is_free,
-            blocks,
-        )
-    _weigh_pieces(n_small, patches.pieces, column_starts, blocks, patches.piece_blocks)
+        _couple_patch(patch, order, row_starts, small_starts, arms, diagonal, rows, filters, is_free, blocks)
+    _weigh_pieces(n_small, patches.pieces, small_starts, column_starts, blocks, patches.piece_blocks)
     for row in range(len(order)):
         if not is_free[row]:
             i = order[row]
-            _tie_down(patches.piece_blocks, patches.pieces[large[row]], filters, i, -_size(matrix.diagonal, i))
-    _weigh_springs(springs, rows, large, patches.pieces, is_free, patches.piece_blocks)
+            _tie_down(patches.piece_blocks, patches.pieces[large[row]], filters, i, -_size(diagonal, i))
+    _weigh_springs(springs, row_of, large, patches.pieces, is_free, patches.piece_blocks)
     for patch in prange(n_large):
         _couple_springs(
             patch,
             order,
-            rows,
+            row_of,
             row_starts,
             small_starts,
             small,
@@ -413,5 +408,8 @@ def update_patches(matrix: BlockMatrix, springs: Springs, patches: Patches, posi
             blocks,
         )
         for a in range(small_starts[patch], small_starts[patch + 1]):
+            for r in range(6):
+                for c in range(6):
+                    blocks[n_small + patch, r, c] += blocks[a, r, c]
             invert_modes(blocks, a, small_inverse)
     factorise(n_small, column_starts, patches.update_starts, patches.updates, blocks, patches.factor, patches.inverse)

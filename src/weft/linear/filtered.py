@@ -23,29 +23,48 @@ class FilteredSystem:
     """
 
     def __init__(self, pairs: Ints, n_vertices: int) -> None:
-        self.matrix = build_matrix(pairs, n_vertices)
+        self._pairs, self._n = pairs, n_vertices
+        self._is_laid_out = False
+        self.iterations = 0
+
+    def _lay_out(self, n_even: int) -> None:
+        """Make room for the pairs, the last `n_even` of which are multiples of the identity."""
+        self.matrix = build_matrix(self._pairs, self._n, n_even)
         self._patches = build_patches(self.matrix)
         self._piece = self._patches.pieces[self._patches.large[self._patches.rows]]
         self._n_pieces = len(self._patches.piece_blocks)
         self._work: PcgWork | None = None
         self._diagonal = np.zeros_like(self.matrix.diagonal)
-        self.iterations = 0
+        self._is_laid_out = True
 
     def assemble(
-        self, x: Floats, masses: Floats, extra_damping: Floats, stiffness: Floats, damping: Floats, h: float
+        self,
+        x: Floats,
+        masses: Floats,
+        extra_damping: Floats,
+        stiffness: Floats,
+        damping: Floats,
+        even: Floats,
+        h: float,
     ) -> None:
-        """Set up the matrix about `x` (n, 3); `stiffness` and `damping` (p, 3, 3) are the blocks of the pairs."""
+        """Set up the matrix about `x` (n, 3).
+
+        `stiffness` and `damping` (p, 3, 3) are the blocks of the first pairs, and `even` (q,) the stiffness of the
+        others, times the identity. How many these are must not change: the first call lays out the matrix.
+        """
+        if not self._is_laid_out:
+            self._lay_out(len(even))
         self._positions, self._masses, self._extra = x, masses, h * extra_damping
-        update_implicit_matrix(masses, extra_damping, stiffness, damping, h, self.matrix)
+        update_implicit_matrix(masses, extra_damping, stiffness, damping, even, h, self.matrix)
         self._diagonal[:] = self.matrix.diagonal
         self._drag = np.zeros_like(extra_damping)
         self._mass = float(masses.sum())
         self.iterations = 0
 
-    def stiffness_product(self, stiffness: Floats, v: Floats) -> Floats:
-        """K v (n, 3), `stiffness` (p, 3, 3) being the blocks of the pairs."""
+    def stiffness_product(self, stiffness: Floats, even: Floats, v: Floats) -> Floats:
+        """K v (n, 3), for the blocks of `assemble`."""
         out = np.empty_like(v)
-        update_stiffness_product(self.matrix, stiffness, v, out)
+        update_stiffness_product(self.matrix, stiffness, even, v, out)
         return out
 
     def add_drag(self, drag: Floats) -> None:
@@ -72,7 +91,7 @@ class FilteredSystem:
         c = constraints
         dv = c.change + block_products(c.filters, guess)
         if self._work is None:
-            self._work = build_work(self.matrix, self._patches, tolerance, error)
+            self._rows, self._work = build_work(self.matrix, self._patches, tolerance, error)
         iterations, _ = solve_filtered(
             self.matrix,
             c.springs,
@@ -83,6 +102,7 @@ class FilteredSystem:
             tolerance,
             self._mass * error**2,
             max_iterations,
+            self._rows,
             self._work,
             dv,
         )

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from weft.arrays import Floats
 from weft.jit import kernel
-from weft.linear.blocks import BlockMatrix, times_block
+from weft.linear.blocks import BlockMatrix, times_item
 
 
 @kernel
@@ -54,7 +54,7 @@ def relax_constrained(
             for k in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
                 item = matrix.row_blocks[k]
                 j = matrix.ends[item >> 1, 1 - (item & 1)]
-                y0, y1, y2 = times_block(matrix.off_diagonal, item, x_inout[j, 0], x_inout[j, 1], x_inout[j, 2])
+                y0, y1, y2 = times_item(matrix, item, x_inout[j, 0], x_inout[j, 1], x_inout[j, 2])
                 t0, t1, t2 = t0 - y0, t1 - y1, t2 - y2
             x0, x1, x2 = x_inout[i, 0], x_inout[i, 1], x_inout[i, 2]
             if free > 2.5:

@@ -138,7 +138,7 @@ def _multiply_row(
         )
         row = _at(builder, row_data, args[7], ROW)
         first, middle, last, first_factor, middle_factor, last_factor = (
-            builder.load(_at(builder, row, k)) for k in range(ROW)
+            builder.zext(builder.load(_at(builder, row, k)), _LONG) for k in range(ROW)
         )
 
         def spreads(values: Any) -> list[Any]:
@@ -329,7 +329,11 @@ def _pull_row(
         def add(k: Any, totals: list[Any]) -> list[Any]:
             item = builder.zext(builder.load(_at(builder, item_data, k)), _LONG)
             weight = _spread(builder, vector, builder.load(_at(builder, weight_data, k)))
-            return [_add_product(builder, _load(builder, _at(builder, tension_data, item, WIDTH), vector), weight, totals[0])]
+            return [
+                _add_product(
+                    builder, _load(builder, _at(builder, tension_data, item, WIDTH), vector), weight, totals[0]
+                )
+            ]
 
         place = _at(builder, y_data, args[5], WIDTH)
         _store(builder, _fold(builder, args[3], args[4], [_load(builder, place, vector)], add)[0], place)
@@ -418,7 +422,7 @@ def _lower_column(typing_context: Any, blocks: Any, rows: Any, first: Any, last:
 
 
 multiply_row: Callable[..., None] = intrinsic(_multiply_row)
-"""(rows (n, 6) int64, blocks (9 b + 1,), columns (b,) int32, factors (f,), factor_columns (f,) int32, diagonal
+"""(rows (n, 6) int32, blocks (9 b + 1,), columns (b,) int32, factors (f,), factor_columns (f,) int32, diagonal
 (n, 3, 4), x (n, 4), i, y_inout (n, 4)): add to row i of y the products of row i of a symmetric matrix, each block and
 each factor times the row of x that its column names. rows[i] tells the first blocks, those from which on only row i
 gets a product, and the end; then the same of factors. Of the first ones the row of y that the column names gets its
@@ -435,8 +439,8 @@ turn_row: Callable[..., None] = intrinsic(_turn_row)
 """(ways (six numbers), arms (n, 4), i, z (n, 4), factor, p_inout (n, 4)): overwrite row i of p with z, plus the shift
 and the turn of an arm that `ways` are, plus a multiple of p."""
 tighten: Callable[..., None] = intrinsic(_tighten)
-"""(rows (m, 4) int32, weights (m, 4), blocks (m, 3, 4), x (n, 4), c, tension_out (m, 4)): overwrite row c of the tension
-with block c times the weighted sum of four rows of x."""
+"""(rows (m, 4) int32, weights (m, 4), blocks (m, 3, 4), x (n, 4), c, tension_out (m, 4)): overwrite row c of the
+tension with block c times the weighted sum of four rows of x."""
 pull_row: Callable[..., None] = intrinsic(_pull_row)
 """(items (k,) int32, weights (k,), tension (m, 4), first, last, i, y_inout (n, 4)): add to row i of y the rows of the
 tension that items `first` to `last` name, each times its weight."""

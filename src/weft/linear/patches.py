@@ -54,14 +54,6 @@ class Patches(NamedTuple):
     """(n,) the large patch of each row"""
     pieces: Ints
     """(m,) which connected piece of cloth each large patch belongs to"""
-    run_starts: Ints
-    """(n + 1,) runs of each row"""
-    runs: Ints
-    """(r + 1, 2) the first of `items` of each run, and which of `blocks` they add to"""
-    items: Ints
-    """(b,) 2 * block of the matrix, plus 1 where its transpose counts: each once, in the row of the later end"""
-    columns: Ints
-    """(b,) the row of the other end of each item"""
     column_starts: Ints
     """(m + 1,) blocks of the factor below its diagonal, by columns"""
     column_rows: Ints
@@ -112,29 +104,10 @@ def build_patches(matrix: BlockMatrix) -> Patches:
     below = [np.sort(place[others]) for _, others in columns]
     column_starts = _starts([len(part) for part in below])
     s, c = len(large), int(column_starts[-1])
-    column_rows = np.concatenate([*below, np.zeros(0, np.int64)])
-    columns_of = np.repeat(np.arange(m), np.diff(column_starts))
-    keys = np.concatenate([np.arange(m) * (m + 1), column_rows * m + columns_of])
-    sorting = np.argsort(keys)
-
-    def numbers(i: Longs, j: Longs) -> Longs:
-        """Which of `blocks` couples large patches i and j; -1 for none."""
-        found = sorting[np.searchsorted(keys, i * m + j, sorter=sorting).clip(max=m + c - 1)]
-        return np.where(keys[found] == i * m + j, s + found, -1)
-
-    updates = []
-    for k, part in enumerate(below):
-        p, q = np.tril_indices(len(part))
-        updates.append(np.stack([numbers(part[p], part[q]), column_starts[k] + p, column_starts[k] + q], axis=1))
-    is_later = rows[i] > rows[j]
-    later, earlier = np.where(is_later, i, j), np.where(is_later, j, i)
-    places = np.where(
-        small[later] == small[earlier],
-        rank[small[later]],
-        numbers(place[large[small[later]]], place[large[small[earlier]]]),
-    )
-    run_starts, runs, items = _build_runs(rows[later].astype(np.int64), places, n)
-    item_columns, items = rows[earlier[items]], 2 * items + ~is_later[items]
+    column_rows = _joined(below)
+    places = [np.tril_indices(len(part)) for part in below]  # two blocks of a column, which lower another
+    p, q = (_joined([start + index[k] for start, index in zip(column_starts, places, strict=False)]) for k in (0, 1))
+    lowered = s + find_blocks(column_starts, column_rows, column_rows[p], column_rows[q])
     pieces = connected_components(merged, directed=False)[1]
     return Patches(
         order=order,
@@ -144,14 +117,10 @@ def build_patches(matrix: BlockMatrix) -> Patches:
         small=rank[small[order]].astype(np.int32),
         large=place[large[small[order]]].astype(np.int32),
         pieces=pieces[[k for k, _ in columns]].astype(np.int32),
-        run_starts=run_starts,
-        runs=runs,
-        items=items.astype(np.int32),
-        columns=item_columns,
         column_starts=column_starts,
         column_rows=column_rows.astype(np.int32),
-        update_starts=_starts([len(part) for part in updates]),
-        updates=np.concatenate([*updates, np.zeros((0, 3))]).astype(np.int32),
+        update_starts=_starts([len(first) for first, _ in places]),
+        updates=np.stack([lowered, p, q], axis=1).astype(np.int32),
         arms=np.zeros((n, 3)),
         small_inverse=np.zeros((s, MODES, MODES)),
         blocks=np.zeros((s + m + c, MODES, MODES_WIDTH)),
@@ -165,13 +134,18 @@ def build_patches(matrix: BlockMatrix) -> Patches:
     )
 
 
-def _build_runs(rows: Longs, places: Longs, n: int) -> tuple[Ints, Ints, Longs]:
-    """The blocks of each of `n` rows that add to the same place, as runs."""
-    items = np.lexsort((places, rows))
-    row, place = rows[items], places[items]
-    firsts = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(place) != 0))[: len(items)])
-    runs = np.stack([np.append(firsts, len(items)), np.append(place[firsts], -1)], axis=1)
-    return _starts(np.bincount(row[firsts], minlength=n)), runs.astype(np.int32), items
+def find_blocks(column_starts: Ints, column_rows: Longs | Ints, i: Longs | Ints, j: Longs | Ints) -> Longs:
+    """Which block of C, from its first on, couples large patches i and j, i not before j; -1 for none."""
+    m, c = len(column_starts) - 1, len(column_rows)
+    columns = np.repeat(np.arange(m), np.diff(column_starts))
+    keys = np.concatenate([np.arange(m) * (m + 1), column_rows * np.int64(m) + columns])
+    sorting = np.argsort(keys)
+    found = sorting[np.searchsorted(keys, i * np.int64(m) + j, sorter=sorting).clip(max=m + c - 1)]
+    return np.where(keys[found] == i * np.int64(m) + j, found, -1)
+
+
+def _joined(parts: list[Longs]) -> Longs:
+    return np.concatenate([*parts, np.zeros(0, np.int64)])
 
 
 def _starts(counts: list[int] | Longs) -> Ints:

@@ -6,11 +6,8 @@ the springs of contacts, we solve for y in S A S y = S (b - A z) and return S y 
 2003, which drops no part of z in the preconditioner as the original does).
 
 The preconditioner is the inverse of each vertex's own block plus the shifts and turns of patches (see `patches`). Rows
-of the system stand in the order of the patches, so that one chunk of rows is a few whole patches.
-
-An iteration takes as long as it takes to read the matrix. So it runs in single precision where the tolerance leaves
-room for it, and in double where it does not; the blocks within a chunk are stored once for both of their rows; and
-blocks that are a multiple of the identity, as those of bending across a hinge are, half of all, as one number.
+of the system stand in the order of the patches (see `rows`). Iterations run in single precision where the tolerance
+leaves room for it, and in double where it does not.
 
 Sums run over a fixed number of chunks, merged in order: bitwise the same for any number of threads.
 """
@@ -23,11 +20,9 @@ import numpy as np
 
 from weft.arrays import Bools, Floats, Ints, Lanes, Longs
 from weft.jit import kernel, prange
-from weft.linear.blocks import BlockMatrix, times_block
-from weft.linear.coupling import is_identity, is_multiple, update_patches
+from weft.linear.blocks import BlockMatrix, times_block, times_item
+from weft.linear.coupling import is_identity, update_patches
 from weft.linear.lanes import (
-    BLOCK,
-    ROW,
     WIDTH,
     add_multiple,
     dot_rows,
@@ -37,37 +32,16 @@ from weft.linear.lanes import (
     tighten,
     turn_row,
 )
-from weft.linear.patches import Patches, answer, gather
+from weft.linear.patches import Patches, answer, gather, measure_arms
+from weft.linear.rows import CHUNKS, Rows, build_rows, copy_rows
 from weft.linear.springs import Springs, spring_impulses
 
-CHUNKS = 32
 SINGLE = 1e-4  # tolerance from which on single precision is enough, with an error of this in m/s
 
 
 class PcgWork(NamedTuple):
-    """Scratch memory of one solver in one precision: the system in the layout of `lanes`."""
+    """Scratch memory of one solver in one precision."""
 
-    item_starts: Ints
-    """(n + 1,) items of each row"""
-    item_middles: Ints
-    """(n,) from which on they are not also those of another row"""
-    items: Ints
-    """(e,) 2 * block of the matrix, plus 1 where its transpose counts"""
-    item_columns: Ints
-    """(e,)"""
-    rows: Longs
-    """(n, 6) of each row: where blocks start, from which on they are not also those of another row, where they end; the
-    same of factors"""
-    columns: Ints
-    """(e,)"""
-    blocks: Lanes
-    """(9 e + 1,)"""
-    factor_columns: Ints
-    """(e,)"""
-    factors: Lanes
-    """(e,)"""
-    diagonal: Lanes
-    """(n, 3, 4)"""
     inverse: Lanes
     """(n, 3, 4) filtered inverse of the diagonal blocks"""
     arms: Lanes
@@ -84,31 +58,11 @@ class PcgWork(NamedTuple):
     """(3, CHUNKS)"""
 
 
-def build_work(matrix: BlockMatrix, patches: Patches, tolerance: float, error: float) -> PcgWork:
+def build_work(matrix: BlockMatrix, patches: Patches, tolerance: float, error: float) -> tuple[Rows, PcgWork]:
     """Memory for solves of `matrix` to `tolerance` and `error` [m/s]."""
     dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
-    n, b, m = len(matrix.diagonal), np.arange(len(matrix.ends)), len(patches.inverse)
-    first_rows = patches.row_starts[patches.small_starts[np.arange(CHUNKS + 1) * m // CHUNKS]]
-    i, j = patches.rows[matrix.ends].T
-    chunk = np.searchsorted(first_rows, np.arange(n), side="right")
-    shared = chunk[i] == chunk[j]
-    rows = np.concatenate([np.minimum(i, j)[shared], i[~shared], j[~shared]])
-    others = np.concatenate([np.maximum(i, j)[shared], j[~shared], i[~shared]])
-    items = np.concatenate([2 * b[shared] + (i > j)[shared], 2 * b[~shared], 2 * b[~shared] + 1])
-    is_own = np.arange(len(rows)) >= shared.sum()
-    order = np.lexsort((others, is_own, rows))
-    e, starts = len(rows), np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    return PcgWork(
-        starts.astype(np.int32),
-        (starts[:-1] + np.bincount(rows[~is_own], minlength=n)).astype(np.int32),
-        items[order].astype(np.int32),
-        others[order].astype(np.int32),
-        np.zeros((n, ROW), np.int64),
-        np.zeros(e, np.int32),
-        np.zeros(BLOCK * e + 1, dtype),
-        np.zeros(e, np.int32),
-        np.zeros(e, dtype),
-        np.zeros((n, 3, WIDTH), dtype),
+    n = len(matrix.diagonal)
+    return build_rows(matrix, patches, dtype), PcgWork(
         np.zeros((n, 3, WIDTH), dtype),
         np.zeros((n, WIDTH), dtype),
         np.zeros((5, n, WIDTH), dtype),
@@ -149,67 +103,33 @@ def invert_symmetric(blocks: Floats, i: int, inverse_out: Floats) -> None:
 
 
 @kernel
-def _copy_rows(
-    first: int, last: int, order: Ints, matrix: BlockMatrix, springs: Springs, filters: Floats, work: PcgWork
+def _invert_rows(
+    first: int, last: int, order: Ints, diagonal: Floats, springs: Springs, filters: Floats, work: PcgWork
 ) -> None:
-    """Overwrite rows `first` to `last` of the system in the layout of `lanes`, and their inverse diagonal blocks."""
-    diagonal, off_diagonal = matrix.diagonal, matrix.off_diagonal
-    rows, columns, blocks, factor_columns, factors = (
-        work.rows,
-        work.columns,
-        work.blocks,
-        work.factor_columns,
-        work.factors,
-    )
-    starts, middles, items, item_columns = work.item_starts, work.item_middles, work.items, work.item_columns
+    """Overwrite the inverse diagonal blocks of rows `first` to `last`, with springs."""
+    _vertices, weights, blocks, starts, items = springs
+    is_free, inverse_out = work.is_free, work.inverse
     block = np.empty((1, 3, 3))
     inverse = np.empty((1, 3, 3))
-    at = factor_at = starts[first]
     for row in range(first, last):
         i = order[row]
-        rows[row, 0], rows[row, 3] = at, factor_at
-        for q in range(starts[row], starts[row + 1]):
-            if q == middles[row]:
-                rows[row, 1], rows[row, 4] = at, factor_at
-            k = items[q] >> 1
-            if is_multiple(off_diagonal, k):
-                factor_columns[factor_at] = item_columns[q]
-                factors[factor_at] = off_diagonal[k, 0, 0]
-                factor_at += 1
-                continue
-            columns[at] = item_columns[q]
-            place = BLOCK * at
-            if items[q] & 1:
-                for r in range(3):
-                    for c in range(3):
-                        blocks[place + 3 * c + r] = off_diagonal[k, c, r]
-            else:
-                for r in range(3):
-                    for c in range(3):
-                        blocks[place + 3 * c + r] = off_diagonal[k, r, c]
-            at += 1
-        if middles[row] == starts[row + 1]:
-            rows[row, 1], rows[row, 4] = at, factor_at
-        rows[row, 2], rows[row, 5] = at, factor_at
-        for r in range(3):
-            for c in range(3):
-                work.diagonal[row, c, r] = block[0, r, c] = diagonal[i, r, c]
-        for k in range(springs.starts[i], springs.starts[i + 1]):
-            spring, place = springs.items[k] >> 2, springs.items[k] & 3
-            w = springs.weights[spring, place] ** 2
+        block[0] = diagonal[i]
+        for k in range(starts[i], starts[i + 1]):
+            spring, place = items[k] >> 2, items[k] & 3
+            w = weights[spring, place] ** 2
             for r in range(3):
                 for c in range(3):
-                    block[0, r, c] += w * springs.blocks[spring, r, c]
+                    block[0, r, c] += w * blocks[spring, r, c]
         invert_symmetric(block, 0, inverse)
         for r in range(3):
             for c in range(3):
                 value = inverse[0, r, c]
-                if not work.is_free[row]:
+                if not is_free[row]:
                     value = 0.0
                     for k in range(3):
                         for m in range(3):
                             value += filters[i, r, k] * inverse[0, k, m] * filters[i, m, c]
-                work.inverse[row, c, r] = value
+                inverse_out[row, c, r] = value
 
 
 @kernel(inline=True)
@@ -249,7 +169,8 @@ def _multiply_rows(
     last: int,
     n_met: int,
     order: Ints,
-    work: PcgWork,
+    rows: Rows,
+    met: Ints,
     starts: Ints,
     items: Ints,
     weights: Lanes,
@@ -258,19 +179,13 @@ def _multiply_rows(
     y_out: Lanes,
 ) -> None:
     """Overwrite rows `first` to `last` of y, a chunk, with A x; the tension of the springs must be up to date for x."""
-    rows, columns, blocks, factor_columns, factors = (
-        work.rows,
-        work.columns,
-        work.blocks,
-        work.factor_columns,
-        work.factors,
-    )
-    diagonal, met = work.diagonal, work.met
+    row_starts, columns, blocks, diagonal = rows.starts, rows.columns, rows.blocks, rows.diagonal
+    factor_columns, factors = rows.factor_columns, rows.factors
     for row in range(first, last):
         for c in range(WIDTH):
             y_out[row, c] = 0.0
     for row in range(first, last):
-        multiply_row(rows, blocks, columns, factors, factor_columns, diagonal, x, row, y_out)
+        multiply_row(row_starts, blocks, columns, factors, factor_columns, diagonal, x, row, y_out)
     for q in range(first, first + n_met):
         i = order[met[q]]
         pull_row(items, weights, tension, starts[i], starts[i + 1], met[q], y_out)
@@ -325,6 +240,7 @@ def solve_filtered(
     tolerance: float,
     energy: float,
     max_iterations: int,
+    rows: Rows,
     work: PcgWork,
     x_inout: Floats,
 ) -> tuple[int, float]:
@@ -353,7 +269,8 @@ def solve_filtered(
     end_rows, end_weights, spring_blocks, items, weights = _copy_springs(springs, row_of, x)
     tension = np.empty((m, WIDTH), x.dtype)
     n_large = len(patch_inverse)
-    update_patches(matrix, springs, patches, positions, filters)
+    for patch in prange(n_large):
+        measure_arms(patch, positions, order, row_starts, small_starts, patches.arms)
     for chunk in prange(CHUNKS):
         first = row_starts[small_starts[chunk * n_large // CHUNKS]]
         last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
@@ -371,8 +288,10 @@ def solve_filtered(
                 r[row, c] = b[i, c]
             if not is_free[row]:
                 _filter_row(filters, i, row, r)
-        _copy_rows(first, last, order, matrix, springs, filters, work)
+        copy_rows(first, last, order, matrix, rows)
+        _invert_rows(first, last, order, matrix.diagonal, springs, filters, work)
         partial[1, chunk] = dot_rows(x, x, first, last)
+    update_patches(matrix.diagonal, rows, springs, patches, filters, is_free)
     rho = scale = 0.0
     for start in range(2):  # the right-hand side gives the scale, then what the guess leaves of it the residual
         if start == 1:
@@ -383,7 +302,7 @@ def solve_filtered(
             for chunk in prange(CHUNKS):
                 first = row_starts[small_starts[chunk * n_large // CHUNKS]]
                 last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
-                _multiply_rows(first, last, n_met[chunk], order, work, starts, items, weights, tension, x, r)
+                _multiply_rows(first, last, n_met[chunk], order, rows, met, starts, items, weights, tension, x, r)
                 for row in range(first, last):
                     for c in range(3):
                         r[row, c] = b[order[row], c] - r[row, c]
@@ -414,7 +333,7 @@ def solve_filtered(
         for chunk in prange(CHUNKS):
             first = row_starts[small_starts[chunk * n_large // CHUNKS]]
             last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
-            _multiply_rows(first, last, n_met[chunk], order, work, starts, items, weights, tension, p, q)
+            _multiply_rows(first, last, n_met[chunk], order, rows, met, starts, items, weights, tension, p, q)
             for row in range(first, last):
                 if not is_free[row]:
                     _filter_row(filters, order[row], row, q)
@@ -453,7 +372,7 @@ def solve_filtered(
 
 @kernel(parallel=True)
 def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, held: Bools, residual_out: Floats) -> None:
-    ends, row_starts, row_blocks, _starts, _sources, diagonal, off_diagonal = matrix
+    ends, row_starts, row_blocks, diagonal = matrix.ends, matrix.row_starts, matrix.row_blocks, matrix.diagonal
     for i in prange(len(b)):
         if not held[i]:
             residual_out[i, 0] = residual_out[i, 1] = residual_out[i, 2] = 0.0
@@ -461,7 +380,7 @@ def _update_product(matrix: BlockMatrix, x: Floats, b: Floats, held: Bools, resi
         y0, y1, y2 = times_block(diagonal, 2 * i, x[i, 0], x[i, 1], x[i, 2])
         for q in range(row_starts[i], row_starts[i + 1]):
             j = ends[row_blocks[q] >> 1, 1 - (row_blocks[q] & 1)]
-            z0, z1, z2 = times_block(off_diagonal, row_blocks[q], x[j, 0], x[j, 1], x[j, 2])
+            z0, z1, z2 = times_item(matrix, row_blocks[q], x[j, 0], x[j, 1], x[j, 2])
             y0, y1, y2 = y0 + z0, y1 + z1, y2 + z2
         residual_out[i, 0], residual_out[i, 1], residual_out[i, 2] = y0 - b[i, 0], y1 - b[i, 1], y2 - b[i, 2]
 

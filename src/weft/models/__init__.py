@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from weft.arrays import Floats, Ints
 from weft.geometry.mesh import Mesh
 from weft.models.fabrics import Fabric
 from weft.parameters import Parameters
 from weft.registry import Family
+
+NO_EVEN = np.zeros(0)
 
 
 class Model(Protocol):
@@ -21,7 +25,9 @@ class Model(Protocol):
 
     Parameters: ClassVar[type[Parameters]]
     pairs: Ints
-    """(p, 2) the vertices that each derivative block couples"""
+    """(p + q, 2) the vertices that each derivative block couples"""
+    even: Floats
+    """(q,) -df_i/dx_j of the last pairs [N/m], times the identity: it never changes, and there is no damping with it"""
 
     def __init__(self, mesh: Mesh, fabric: Fabric, parameters: Any = None) -> None: ...
 
@@ -32,7 +38,8 @@ class Model(Protocol):
         """Add internal forces [N], elastic and damping, to `forces_out` (n, 3)."""
 
     def update_jacobians(self, x: Floats, v: Floats, stiffness_out: Floats, damping_out: Floats) -> None:
-        """Overwrite both `(p, 3, 3)` with -df_i/dx_j [N/m] and -df_i/dv_j [N s/m] of each pair (i, j).
+        """Overwrite both `(p, 3, 3)` with -df_i/dx_j [N/m] and -df_i/dv_j [N s/m] of each pair (i, j), even ones
+        apart.
 
         Indefinite parts are dropped, so that the whole matrices are positive semi-definite.
         """

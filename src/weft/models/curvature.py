@@ -37,6 +37,8 @@ class Curvature:
     stiffness : (p,) the block of each pair, times the identity [N/m]
     """
 
+    is_even = True
+
     def __init__(self, mesh: Mesh, frames: Frames, hinges: Hinges, fabric: Fabric) -> None:
         weights = build_weights(mesh, frames, hinges, fabric.bending_weft, fabric.bending_warp)
         between, stencils = gather_weights(hinges, weights), _build_stencils(mesh, hinges)

@@ -83,6 +83,8 @@ class Folds:
     stiffness : (p,) zeros: all of its blocks change
     """
 
+    is_even = False
+
     def __init__(self, mesh: Mesh, frames: Frames, hinges: Hinges, fabric: Fabric) -> None:
         self._sheet = s = _build_sheet(mesh, frames, hinges, fabric)
         m, h = len(s.triangles), len(s.hinges)

@@ -72,6 +72,8 @@ class Bending(Protocol):
     """(q, 2) the vertices that it couples, the smaller first"""
     stiffness: Floats
     """(q,) what never changes of the block of each, times the identity [N/m]"""
+    is_even: bool
+    """True where that is all"""
 
     def __init__(self, mesh: Mesh, frames: Frames, hinges: Hinges, fabric: Fabric) -> None: ...
     def update(self, x: Floats, v: Floats) -> None:
@@ -138,8 +140,8 @@ class Shell:
         curved = p.rest == "mesh" and bool((np.abs(rest_angles(mesh, hinges)) > FLAT).any())
         self._bending: Bending = (Folds if curved else Curvature)(mesh, frames, hinges, fabric)
         self._membrane = _build_membrane(mesh, fabric, frames, p.buckling)
-        self.pairs, self._couplings = _build_couplings(self._membrane, self._bending)
-        self._bending_pairs: Ints = _find_pairs(self._bending.pairs, self.pairs)
+        self.pairs, self.even, self._couplings = _build_couplings(self._membrane, self._bending)
+        self._bending_pairs: Ints = _find_pairs(self._bending.pairs, self.pairs[: len(self.pairs) - len(self.even)])
         m = len(mesh.triangles)
         self._corners = group_rows(mesh.triangles.ravel(), np.arange(3 * m, dtype=np.int32), mesh.n_vertices)
         self._work = Work(np.zeros((m, 6)), np.zeros((m, 6)), np.zeros((m, 3)))
@@ -186,12 +188,13 @@ def _build_membrane(mesh: Mesh, fabric: Fabric, frames: Frames, buckling: float)
     )
 
 
-def _build_couplings(membrane: Membrane, bending: Bending) -> tuple[Ints, Couplings]:
-    """The pairs of vertices that triangles or hinges couple, and what adds up to their blocks."""
+def _build_couplings(membrane: Membrane, bending: Bending) -> tuple[Ints, Floats, Couplings]:
+    """The pairs of vertices that triangles or hinges couple, even blocks, and what adds up to the others."""
     a, b = membrane.triangles, np.roll(membrane.triangles, -1, axis=1)
     swap = (a > b).ravel()
     edges = np.stack([np.minimum(a, b).ravel(), np.maximum(a, b).ravel()], axis=1)
-    pairs = np.unique(np.concatenate([edges, bending.pairs]), axis=0).astype(np.int32)
+    bent = bending.pairs[:0] if bending.is_even else bending.pairs
+    pairs = np.unique(np.concatenate([edges, bent]), axis=0).astype(np.int32)
 
     g, area = membrane.gradients, np.repeat(membrane.areas, 3)
     first, second = g.reshape(-1, 2), np.roll(g, -1, axis=1).reshape(-1, 2)
@@ -209,20 +212,28 @@ def _build_couplings(membrane: Membrane, bending: Bending) -> tuple[Ints, Coupli
     ]
     by_pair = group_rows(_find_pairs(edges, pairs), np.arange(len(edges), dtype=np.int32), len(pairs))
     constant = np.zeros(len(pairs))
-    constant[_find_pairs(bending.pairs, pairs)] = bending.stiffness
-    return np.ascontiguousarray(pairs), Couplings(
-        by_pair.starts,
-        by_pair.items // np.int32(3),
-        np.ascontiguousarray((area * np.stack(factors)).T[by_pair.items]),
-        constant,
+    found = _find_pairs(bending.pairs, pairs)
+    is_apart = found < 0
+    constant[found[~is_apart]] = bending.stiffness[~is_apart]
+    all_pairs = np.ascontiguousarray(np.concatenate([pairs, bending.pairs[is_apart]]))
+    return (
+        all_pairs,
+        bending.stiffness[is_apart],
+        Couplings(
+            by_pair.starts,
+            by_pair.items // np.int32(3),
+            np.ascontiguousarray((area * np.stack(factors)).T[by_pair.items]),
+            constant,
+        ),
     )
 
 
 def _find_pairs(wanted: Ints, pairs: Ints) -> Ints:
-    """The row of `pairs`, which are sorted, that holds each of `wanted`."""
-    n = np.int64(pairs.max(initial=0)) + 1
-    found = np.searchsorted(pairs[:, 0] * n + pairs[:, 1], wanted[:, 0] * n + wanted[:, 1])
-    return found.astype(np.int32)
+    """The row of `pairs`, which are sorted, that holds each of `wanted`; -1 for none."""
+    n = np.int64(max(pairs.max(initial=0), wanted.max(initial=0))) + 1
+    keys, key = pairs[:, 0] * n + pairs[:, 1], wanted[:, 0] * n + wanted[:, 1]
+    found = np.searchsorted(keys, key).clip(max=max(len(keys) - 1, 0))
+    return np.where(keys[found] == key, found, -1).astype(np.int32)
 
 
 @kernel

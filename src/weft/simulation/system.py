@@ -20,7 +20,7 @@ class ClothSystem:
 
     Attributes
     ----------
-    pairs : (p, 2) the vertices that each derivative block couples
+    pairs : (p + q, 2) the vertices that each derivative block couples, those of even blocks last
     time : start of the current step [s]
     """
 
@@ -38,9 +38,13 @@ class ClothSystem:
         self.masses, self.gravity = masses, gravity
         self.wind, self._half_density_drag = wind, half_density_drag
         self._topology = topology
+        self._sizes = [len(model.pairs) - len(model.even) for model in models]  # of what changes
         shifted = [model.pairs + np.int32(own.start) for model, own in zip(models, owned, strict=True)]
-        self.pairs: Ints = np.ascontiguousarray(np.concatenate(shifted), np.int32)
-        self._stiffness, self._damping = np.zeros((len(self.pairs), 3, 3)), np.zeros((len(self.pairs), 3, 3))
+        full = [part[:size] for part, size in zip(shifted, self._sizes, strict=True)]
+        even = [part[size:] for part, size in zip(shifted, self._sizes, strict=True)]
+        self.pairs: Ints = np.ascontiguousarray(np.concatenate(full + even), np.int32)
+        self._even: Floats = np.concatenate([model.even for model in models])
+        self._stiffness, self._damping = np.zeros((sum(self._sizes), 3, 3)), np.zeros((sum(self._sizes), 3, 3))
         self.time = 0.0
 
     def forces(self, x: Floats, v: Floats, elapsed: float) -> Floats:
@@ -51,11 +55,11 @@ class ClothSystem:
         """Forces and their derivatives; the next call overwrites the latter."""
         forces, extra = self._forces_and_drag(x, v, elapsed)
         first = 0
-        for model, own in zip(self.models, self.owned, strict=True):
-            blocks = slice(first, first + len(model.pairs))
+        for model, own, size in zip(self.models, self.owned, self._sizes, strict=True):
+            blocks = slice(first, first + size)
             model.update_jacobians(x[own], v[own], self._stiffness[blocks], self._damping[blocks])
-            first += len(model.pairs)
-        return Dynamics(self.masses, forces, self.pairs, self._stiffness, self._damping, extra)
+            first += size
+        return Dynamics(self.masses, forces, self.pairs, self._stiffness, self._damping, extra, self._even)
 
     def elastic_energy(self, x: Floats) -> float:
         """Energy [J] of all cloths."""
