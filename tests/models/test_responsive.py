@@ -70,7 +70,7 @@ def test_a_sheet_compressed_by_a_fifth_buckles_into_the_elastica():
     cloth = {"grid": grid, "pins": [{"where": "left", "motion": push}, {"where": "right"}]}
     energies = []
     solved = {"name": "bdf2", "tolerance": 1e-2, "error": 5e-4}
-    still = {"duration": 4.0, "fps": 10, "steps_per_frame": 6, "gravity": (0, 0, 0)}
+    still = {"duration": 8.0, "fps": 10, "steps_per_frame": 6, "gravity": (0, 0, 0)}
     for frame in Simulation(scene(cloth, integrator=solved, **still)):
         energies.append(frame.certificate.energy)
         x = frame.positions.reshape(m, n, 3)
@@ -78,7 +78,7 @@ def test_a_sheet_compressed_by_a_fifth_buckles_into_the_elastica():
     assert np.all(np.diff(energies[7:]) < 0.0), "energy grows though nothing moves the sheet"
     height = x[:, n // 2, 2]
     height = height * np.sign(height[m // 2])
-    assert height.max() == pytest.approx(elastica_rise(0.2) * length, rel=0.05), "it still sways a little"
+    assert height.max() == pytest.approx(elastica_rise(0.2) * length, rel=0.03), "it still sways a little"
     slopes = np.diff(height)
     assert np.all(np.diff(np.sign(slopes[slopes != 0.0])) <= 0), "one crest, no wrinkles"
     assert np.abs(np.diff(height, 2)).max() < 0.3 * length / m, "smooth"

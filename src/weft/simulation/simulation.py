@@ -39,14 +39,14 @@ MAX_SOLVES = 3  # of one step, while contacts change, where the response does no
 LARGE_STRAIN = 0.08  # an edge stretched further, and by more than a quarter of this in one step: it was too long
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
-SMALL_SPEED = 0.02  # [m/s] and as much as this speed would give it
+SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
 MEMORY = 0.25  # [s] in which contacts forget what they took up
 FAST = 0.75  # edges: where vertices would go further in a step (root mean square, from the middle), it is halved,
 CAUTION = 8  # as are 1, 2, 4 and at most so many steps after one that went wrong,
 SHORT = 1.0 / 120.0  # [s] but not to less than this;
 SHORTEST = 1.0 / 960.0  # [s] nor is a step shorter than this looked at twice
-EASED = 0.75  # of `LARGE_STRAIN`: edges that are strained by more around vertices that were held back are eased,
+EASED = 0.5  # of `LARGE_STRAIN`: edges that are strained by more around vertices that were held back are eased,
 EASINGS = 2  # at most so often in a step,
 RINGS = 8  # by moving vertices that are no more than so many edges away,
 STUBBORN = 0.1  # those that were held back by this share of what others move,
@@ -380,7 +380,7 @@ class Simulation:
             x_new = self.response.finish(goal, self._contacts(x, goal, time, dt))
             if x_new is None:
                 return None
-            if self.response.uses_springs and self.response.held_back:
+            if self.response.uses_springs:
                 x_new = self._eased(x, x_new, goal)
             held = differing(x_new, goal)
             v_new[held] = (x_new[held] - x[held]) / dt
