@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.arrays import Floats, Ints
-from weft.geometry.topology import group_rows
-from weft.jit import kernel
+from weft.jit import kernel, prange
 
 
 class Springs(NamedTuple):
@@ -33,32 +32,48 @@ class Springs(NamedTuple):
 
 def build_springs(vertices: Ints, weights: Floats, blocks: Floats, n_vertices: int) -> Springs:
     """Collect contacts by vertex; places of weight 0 are left out."""
-    used = np.flatnonzero(weights.ravel())
-    rows = group_rows(vertices.ravel()[used], used.astype(np.int32), n_vertices)
-    return Springs(vertices, weights, blocks, rows.starts, rows.items)
+    return Springs(vertices, weights, blocks, *_collect(vertices, weights, n_vertices))
+
+
+@kernel
+def _collect(vertices: Ints, weights: Floats, n: int) -> tuple[Ints, Ints]:
+    """The places of weights other than 0 by vertex, in order: `starts` and `items` of `Springs`."""
+    starts = np.zeros(n + 1, np.int32)
+    for c in range(len(vertices)):
+        for place in range(4):
+            if weights[c, place] != 0.0:
+                starts[vertices[c, place] + 1] += 1
+    for i in range(n):
+        starts[i + 1] += starts[i]
+    ends, items = starts[:-1].copy(), np.empty(starts[n], np.int32)
+    for c in range(len(vertices)):
+        for place in range(4):
+            if weights[c, place] != 0.0:
+                i = vertices[c, place]
+                items[ends[i]] = 4 * c + place
+                ends[i] += 1
+    return starts, items
 
 
 def no_springs(n_vertices: int) -> Springs:
     return build_springs(np.zeros((0, 4), np.int32), np.zeros((0, 4)), np.zeros((0, 3, 3)), n_vertices)
 
 
+@kernel(parallel=True)
 def spring_impulses(springs: Springs, x: Floats) -> Floats:
     """The product of all springs with the vector `x` (n, 3)."""
-    out = np.zeros_like(x)
-    add_spring_impulses(springs.vertices, springs.weights, springs.blocks, x, out)
+    vertices, weights, blocks, starts, items = springs
+    tension, out = np.empty((len(vertices), 3)), np.zeros_like(x)
+    for c in prange(len(vertices)):
+        s0 = s1 = s2 = 0.0
+        for place in range(4):
+            i, w = vertices[c, place], weights[c, place]
+            s0, s1, s2 = s0 + w * x[i, 0], s1 + w * x[i, 1], s2 + w * x[i, 2]
+        for r in range(3):
+            tension[c, r] = blocks[c, r, 0] * s0 + blocks[c, r, 1] * s1 + blocks[c, r, 2] * s2
+    for i in prange(len(x)):
+        for k in range(starts[i], starts[i + 1]):
+            c, w = items[k] >> 2, weights[items[k] >> 2, items[k] & 3]
+            for r in range(3):
+                out[i, r] += w * tension[c, r]
     return out
-
-
-@kernel
-def add_spring_impulses(vertices: Ints, weights: Floats, blocks: Floats, x: Floats, out_inout: Floats) -> None:
-    """Add the product of all springs with the vector `x` to `out_inout` (n, 3)."""
-    gap = np.empty(3)
-    for k in range(len(vertices)):
-        for c in range(3):
-            gap[c] = 0.0
-            for place in range(4):
-                gap[c] += weights[k, place] * x[vertices[k, place], c]
-        for c in range(3):
-            tension = blocks[k, c, 0] * gap[0] + blocks[k, c, 1] * gap[1] + blocks[k, c, 2] * gap[2]
-            for place in range(4):
-                out_inout[vertices[k, place], c] += weights[k, place] * tension

@@ -49,7 +49,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.arrays import Bools, Bytes, Floats, Ints
+from weft.arrays import Bools, Bytes, Floats, Ints, Longs
 from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
 from weft.collision.response.pairs import NO_DRIFT, PairFinder, Pairs
 from weft.collision.response.safe_motion import (
@@ -64,7 +64,7 @@ from weft.collision.response.safe_motion import (
 )
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.rows import mean_row
-from weft.jit import kernel
+from weft.jit import kernel, prange
 from weft.linear.constraints import Constraints, build_constraints
 from weft.linear.springs import Springs, build_springs
 from weft.parameters import Parameters, quantity
@@ -136,19 +136,26 @@ class DividingPlanes:
         ahead = np.concatenate([start.ahead, start.bodies_t1]) - self._x
         body = (start.bodies_t1 - start.bodies_t0) / start.dt
         velocities = np.concatenate([start.v, body])
-        size = sum(int(pairs.bears.sum()) for pairs in self._pairs)
-        vertices, weights = np.zeros((size, 4), np.int32), np.zeros((size, 4))
-        blocks = np.empty((size, 3, 3))
-        count = 0
+        likely, drops = self._likely - self._x, self._expected - self._likely
+        parts = []
         for pairs, first in zip(self._pairs, (beside, 0), strict=True):
-            count = push_apart(
-                pairs.rows[first:],
-                pairs.normals[first:],
-                pairs.gaps[first:],
-                pairs.weights[first:],
-                pairs.bears[first:],
-                self._likely - self._x,
-                self._expected - self._likely,
+            push = mark_pushing(
+                pairs.rows, pairs.normals, pairs.gaps, pairs.weights, pairs.bears, likely, drops, self._clearance, n
+            )
+            push[:first] = False
+            parts.append((pairs, np.flatnonzero(push)))
+        m, count = sum(len(which) for _, which in parts), 0
+        vertices, weights, blocks = np.zeros((m, 4), np.int32), np.zeros((m, 4)), np.empty((m, 3, 3))
+        pushes, touches = np.empty((m, 3)), np.empty(m, np.uint8)
+        for pairs, which in parts:
+            push_apart(
+                which,
+                pairs.rows,
+                pairs.normals,
+                pairs.gaps,
+                pairs.weights,
+                likely,
+                drops,
                 ahead,
                 velocities,
                 self._clearance,
@@ -161,10 +168,13 @@ class DividingPlanes:
                 vertices,
                 weights,
                 blocks,
-                self._held.impulses,
-                self.touches,
+                pushes,
+                touches,
             )
-        return build_springs(vertices[:count], weights[:count], blocks[:count], n)
+            count += len(which)
+        springs = build_springs(vertices, weights, blocks, n)
+        add_pushes(weights, springs.starts, springs.items, pushes, touches, self._held.impulses, self.touches)
+        return springs
 
     def _add_planes(self, c: PlaneContacts) -> None:
         """The same law for vertices on bodies: they meet the tangent plane of the surface."""
@@ -376,13 +386,76 @@ def push_off(
     return count
 
 
-@kernel
-def push_apart(
+@kernel(inline=True)
+def _reach(rows: Ints, q: int, n: int, clearance: Floats) -> float:
+    """The contact distance of a pair: the largest of its vertices."""
+    h = 0.0
+    for place in range(4):
+        if rows[q, place] < n:
+            h = max(h, clearance[rows[q, place]])
+    return h
+
+
+@kernel(inline=True)
+def _along(rows: Ints, weights: Floats, normals: Floats, q: int, ways: Floats) -> tuple[float, float]:
+    """How far the sides of a pair go along its normal: the first, and the second with the opposite sign."""
+    first = second = 0.0
+    for place in range(4):
+        i, w = rows[q, place], weights[q, place]
+        way = w * (ways[i, 0] * normals[q, 0] + ways[i, 1] * normals[q, 1] + ways[i, 2] * normals[q, 2])
+        if w < 0.0:
+            second += way
+        else:
+            first += way
+    return first, second
+
+
+@kernel(inline=True)
+def _parting(rows: Ints, weights: Floats, normals: Floats, q: int, likely: Floats, drops: Floats, h: float) -> float:
+    """How far a pair is expected to part.
+
+    Of two sides that lie on something either may be held up by something else: where they nearly touch, they are
+    expected to part by the least that leaves.
+    """
+    go = _along(rows, weights, normals, q, likely)
+    fall = _along(rows, weights, normals, q, drops)
+    least = max(min(0.0, fall[0]) + min(0.0, fall[1]), -DEEP * h)
+    return go[0] + go[1] + min(fall[0] + fall[1], least)
+
+
+@kernel(parallel=True)
+def mark_pushing(
     rows: Ints,
     normals: Floats,
     gaps: Floats,
     weights: Floats,
     bears: Bools,
+    likely: Floats,
+    drops: Floats,
+    clearance: Floats,
+    n: int,
+) -> Bools:
+    """(k,) the pairs that bear and are, or will be, too near.
+
+    `likely` and `drops` (n + b, 3) are how far each vertex is thought to move, and how much further it would fall if
+    nothing held it up.
+    """
+    out = np.empty(len(rows), np.bool_)
+    for q in prange(len(rows)):
+        out[q] = bears[q]
+        if out[q]:
+            h = _reach(rows, q, n, clearance)
+            out[q] = h - gaps[q] > _parting(rows, weights, normals, q, likely, drops, h)
+    return out
+
+
+@kernel(parallel=True)
+def push_apart(
+    which: Longs,
+    rows: Ints,
+    normals: Floats,
+    gaps: Floats,
+    weights: Floats,
     likely: Floats,
     drops: Floats,
     ahead: Floats,
@@ -393,44 +466,30 @@ def push_apart(
     masses: Floats,
     law: tuple[float, float, float, float],
     n: int,
-    count: int,
+    first: int,
     vertices_out: Ints,
     weights_out: Floats,
     blocks_out: Floats,
-    impulses_inout: Floats,
-    touches_inout: Bytes,
-) -> int:
-    """Write a spring for every pair that bears and is, or will be, too near, from place `count` on; return the next.
-
-    `likely`, `drops` and `ahead` (n + b, 3) are how far each vertex is thought to move, how much further it would fall
-    if nothing held it up, and how far it would move if its velocity stayed. Of two sides that lie on something either
-    may be held up by something else: where they nearly touch, they are expected to part by the least that leaves.
-    """
+    pushes_out: Floats,
+    touches_out: Bytes,
+) -> None:
+    """Write a spring for every pair of `which`, from place `first` on, the impulse with which it pushes, and whether it
+    touches. `ahead` (n + b, 3) is how far each vertex would move if its velocity stayed."""
     dt, stiffness, softness, creep = law
-    v, u, e, a, falls = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(2)  # u: the push
-    for q in range(len(rows)):
-        if not bears[q]:
-            continue
-        h = mass = 0.0
+    for s in prange(len(which)):
+        q, at = which[s], first + s
+        h, mass = _reach(rows, q, n, clearance), 0.0
+        v0 = v1 = v2 = 0.0
         for place in range(4):
-            i = rows[q, place]
+            i, w = rows[q, place], weights[q, place]
+            v0, v1, v2 = v0 + w * velocities[i, 0], v1 + w * velocities[i, 1], v2 + w * velocities[i, 2]
             if i < n:
-                h, mass = max(h, clearance[i]), max(mass, masses[i])
-        falls[:] = 0.0
-        for c in range(3):
-            v[c] = e[c] = a[c] = 0.0
-            for place in range(4):
-                i, w = rows[q, place], weights[q, place]
-                v[c] += w * velocities[i, c]
-                e[c] += w * likely[i, c]
-                a[c] += w * ahead[i, c]
-                falls[int(w < 0.0)] += w * drops[i, c] * normals[q, c]
-        nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
+                mass = max(mass, masses[i])
+                vertices_out[at, place], weights_out[at, place] = i, w
+        n0, n1, n2 = normals[q, 0], normals[q, 1], normals[q, 2]
         depth = h - gaps[q]
-        fall = min(falls[0] + falls[1], max(min(0.0, falls[0]) + min(0.0, falls[1]), -DEEP * h))
-        parting = e[0] * nx + e[1] * ny + e[2] * nz + fall
-        if depth <= parting:
-            continue
+        parting = _parting(rows, weights, normals, q, likely, drops, h)
+        going = _along(rows, weights, normals, q, ahead)
         pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
         # two edges of a cloth have the friction of the cloth; on a body, the body's where it has its own
         mu = friction[rows[q, 0]] if rows[q, 0] < n else body_friction[rows[q, 0] - n]
@@ -439,22 +498,34 @@ def push_apart(
         if mu < 0.0:
             mu = friction[rows[q, 0] if rows[q, 0] < n else rows[q, 3]]
         k = stiffness * mass * min(STIFFEST, max(1.0, h / gaps[q]))
-        across = v[0] * nx + v[1] * ny + v[2] * nz
-        speed = math.sqrt(max(0.0, v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - across * across))
+        across = v0 * n0 + v1 * n1 + v2 * n2
+        speed = math.sqrt(max(0.0, v0 * v0 + v1 * v1 + v2 * v2 - across * across))
         drag = mu * dt * k * max(depth, 0.0) / max(speed, creep)
-        push = dt * k * (max(depth, pace * parting) - pace * (a[0] * nx + a[1] * ny + a[2] * nz)) + drag * across
+        push = dt * k * (max(depth, pace * parting) - pace * (going[0] + going[1])) + drag * across
+        pushes_out[at, 0] = push * n0 - drag * v0
+        pushes_out[at, 1] = push * n1 - drag * v1
+        pushes_out[at, 2] = push * n2 - drag * v2
+        touches_out[at] = TOUCHES if depth > 0.0 else MAY_TOUCH
         for c in range(3):
-            u[c] = push * normals[q, c] - drag * v[c]
             for d in range(3):
                 block = (dt * dt * k * pace - drag) * normals[q, c] * normals[q, d]
-                blocks_out[count, c, d] = block + drag if c == d else block
-        for place in range(4):
-            i, w = rows[q, place], weights[q, place]
-            if i < n:
-                touches_inout[i] = max(touches_inout[i], TOUCHES if depth > 0.0 else MAY_TOUCH)
-                vertices_out[count, place] = i
-                weights_out[count, place] = w
-                for c in range(3):
-                    impulses_inout[i, c] += w * u[c]
-        count += 1
-    return count
+                blocks_out[at, c, d] = block + drag if c == d else block
+
+
+@kernel(parallel=True)
+def add_pushes(
+    weights: Floats,
+    starts: Ints,
+    items: Ints,
+    pushes: Floats,
+    touches: Bytes,
+    impulses_inout: Floats,
+    touches_inout: Bytes,
+) -> None:
+    """Add the `pushes` (m, 3) of springs to the impulses of their vertices, and mark what these touch."""
+    for i in prange(len(impulses_inout)):
+        for k in range(starts[i], starts[i + 1]):
+            spring, w = items[k] >> 2, weights[items[k] >> 2, items[k] & 3]
+            touches_inout[i] = max(touches_inout[i], touches[spring])
+            for c in range(3):
+                impulses_inout[i, c] += w * pushes[spring, c]
