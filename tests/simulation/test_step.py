@@ -82,7 +82,7 @@ def test_a_plate_that_moves_takes_cloth_along(speed):
     pushed = np.abs(local(simulation)[:, 2]) < 0.015
     assert pushed.any()
     up = simulation.state.velocities[pushed, 2]
-    assert np.median(up) == pytest.approx(speed, rel=0.02)
+    assert np.median(up) == pytest.approx(speed, rel=0.05)
     assert up.min() > 0.5 * speed, "some have just come near"
 
 

@@ -18,6 +18,7 @@ from weft.collision.narrow.proximity import (
     NODE_TRIANGLE,
     closest_edge_edge,
     closest_vertex_triangle,
+    spanned_normal,
     unit_normal,
 )
 from weft.collision.response import Surroundings
@@ -25,6 +26,7 @@ from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
 
 NO_DRIFT = np.zeros(3)
+ASIDE = 1e-5  # edges: a vertex that is no further beside a triangle is above it, as on the border of a stack of sheets
 KEPT = 0.1  # of the contact distance: pairs that can come nearer than this are looked at
 CHUNKS = 32
 NO_MARKS = np.zeros(0, np.uint8)
@@ -336,6 +338,15 @@ def free_space(x: Floats, i: int, j: int, k: int, m: int, edges: bool, nx: float
     return low - high
 
 
+@kernel(inline=True)
+def _is_above(x: Floats, j: int, k: int, m: int, rx: float, ry: float, rz: float) -> bool:
+    """Whether r, from the closest point of a triangle, stands on it but for `ASIDE`."""
+    nx, ny, nz = spanned_normal(x, j, j, k, m, False)
+    size_sq, up = nx * nx + ny * ny + nz * nz, rx * nx + ry * ny + rz * nz
+    aside_sq = (rx * rx + ry * ry + rz * rz) * size_sq - up * up
+    return bool(aside_sq <= ASIDE * ASIDE * size_sq * math.sqrt(size_sq))
+
+
 @kernel(parallel=True)
 def update_closest(
     x_t0: Floats,
@@ -369,7 +380,7 @@ def update_closest(
         normals_out[q, 0], normals_out[q, 1], normals_out[q, 2] = nx, ny, nz
         weights_out[q, 0], weights_out[q, 1], weights_out[q, 2], weights_out[q, 3] = w0, w1, w2, w3
         gaps_out[q] = distance
-        inside = kind == (EDGE_EDGE if edges else NODE_TRIANGLE)
+        inside = kind == EDGE_EDGE if edges else kind == NODE_TRIANGLE or _is_above(x, j, k, m, rx, ry, rz)
         bears_out[q] = distance > 0.0 and (inside or distance < pressed)
 
 
