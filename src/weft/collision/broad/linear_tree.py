@@ -316,6 +316,7 @@ class LinearTree:
         self._fronts: list[Longs] = [np.empty((64 * FRONT, 2), np.int64) for _ in range(2)]
         self._tests = np.zeros(N_CHUNKS, np.int64)
         self._buffers: dict[str, PairBuffer] = {}
+        self._marks: Bools | None = None  # those that the trees hold
 
     def refit(self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0) -> None:
         with self.counters.timed(), threads_for(len(self.mesh.triangles)):
@@ -323,6 +324,7 @@ class LinearTree:
             for tree in self._trees:
                 update_order(self._vertex_boxes, tree, self._keys[0], self._keys[1], self._order)
             update_blocks(self._vertex_boxes, *self._trees)
+        self._marks = None
 
     def self_pairs(self) -> Ints:
         with self.counters.timed():
@@ -357,9 +359,11 @@ class LinearTree:
             )
 
     def _mark(self, marks: Bools | None) -> None:
-        if marks is not None:
-            for tree in self._trees:
-                update_marks(np.append(marks, np.False_), tree)
+        if marks is None or (self._marks is not None and np.array_equal(marks, self._marks)):
+            return
+        self._marks = np.array(marks)
+        for tree in self._trees:
+            update_marks(np.append(marks, np.False_), tree)
 
     def tested_boxes(self) -> TestedBoxes:
         """Boxes of the triangle tree; level 0 of a block tree is its deepest."""
