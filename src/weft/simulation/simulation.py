@@ -47,6 +47,7 @@ CAUTION = 8  # as are 1, 2, 4 and at most so many steps after one that went wron
 SHORT = 1.0 / 120.0  # [s] but not to less than this;
 SHORTEST = 1.0 / 960.0  # [s] nor is a step shorter than this looked at twice
 EASED = 0.5  # of `LARGE_STRAIN`: edges that are strained by more around vertices that were held back are eased,
+FEW = 2e-4  # of all edges, or more where vertices were held back,
 EASINGS = 2  # at most so often in a step,
 RINGS = 8  # by moving vertices that are no more than so many edges away,
 STUBBORN = 0.1  # those that were held back by this share of what others move,
@@ -144,6 +145,7 @@ class Simulation:
         self.integrator = classes["integrator"](self.system.pairs, n, parameters["integrator"])
         self.strain = classes["strain"](self._build_springs(parameters["strain"].diagonals), parameters["strain"])
         self.over_limit = 0.0
+        self._dv: Floats = np.zeros((n, 3))
         self._elastic: tuple[Floats | None, float] = (None, 0.0)  # positions, and the elastic energy there
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
@@ -295,6 +297,7 @@ class Simulation:
             return moved
         if self._went_wrong(state, moved, time, dt):
             with self.clock("solve"):
+                self.response.slide(v + self._dv)
                 self._dv, impulses = self.integrator.refine(self.response.constraints())
             moved = self._moved(state, x + dt * (v + self._dv), impulses, time, dt)
             if moved is not None and self._went_wrong(state, moved, time, dt):
@@ -394,16 +397,17 @@ class Simulation:
         return State(x_new, v_new, impulses, memory, falling, touches, state.lost, state.pressed, state.step)
 
     def _eased(self, x: Floats, x_new: Floats, goal: Floats) -> Floats:
-        """`x_new`, or where edges around what was held back are stretched far, what their ends go back to.
+        """`x_new`, or where edges around what was held back, or a few others, are stretched far, what these go back to.
 
         Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than half
         of `LARGE_STRAIN`, and as far as the response lets them: cheaper than two steps of half the length for all. They
-        move towards each other, so what is before a plane stays before it.
+        move towards each other, so what is before a plane stays before it. Where many are stretched and nothing was
+        held back, something pulls at the cloth, and it must give way.
         """
         edges, rest, neighbours = self.topology.edges, self.rest_lengths, self.topology.vertex_neighbours
         for _ in range(EASINGS):
             over = overstretched(x, x_new, edges, rest, EASED * LARGE_STRAIN)
-            if len(over) == 0:
+            if len(over) == 0 or (self.response.held_back == 0 and len(over) > FEW * len(edges)):
                 break
             follows = np.zeros(len(x), np.bool_)
             follows[edges[over]] = True

@@ -8,7 +8,7 @@ from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
 
 from weft.collision.broad.boxes import build_boxes, corners, refit_vertex_boxes
 from weft.collision.certificate import self_intersections
-from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters, push_off
+from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters, Slips, let_slide, push_off
 from weft.collision.response.safe_motion import leaves_boxes
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.mesh import Mesh, build_grid
@@ -232,8 +232,10 @@ def pushed(depth, speed, dt=1 / 120):
     law = (dt, 500.0 * 120.0**2, 5.0, 5e-4)
     motion = (x, ahead, ahead, v)
     masses, clearance = np.array([1e-3]), np.array([0.01])
-    touches = np.zeros(1, np.uint8)
-    push_off(one, up, np.array([-depth]), none, np.zeros(1), motion, clearance, masses, law, drag, impulse, touches)
+    touches, slips = np.zeros(1, np.uint8), np.zeros((2, 1))
+    push_off(
+        one, up, np.array([-depth]), none, np.zeros(1), motion, clearance, masses, law, drag, impulse, touches, *slips
+    )
     return impulse[0], drag[0]
 
 
@@ -246,6 +248,25 @@ def test_what_parts_by_itself_is_neither_pushed_nor_pulled():
     impulse, drag = pushed(0.004, 2.0)
     assert not impulse.any()
     assert not drag.any(), "it ends the step apart"
+
+
+@pytest.mark.parametrize(("speed", "slides"), [(0.4, False), (0.6, True)])
+def test_what_drags_by_more_than_friction_allows_slides(speed, slides):
+    """A drag of 2 kg may give 1 N s: at 0.5 m/s. What slides is held by just that, and not harder if it goes faster."""
+    vertices, weights = np.arange(4, dtype=np.int32)[None], np.array([[0.5, 0.5, -1.0, 0.0]])
+    up, carried = np.array([[0.0, 0.0, 1.0]]), np.array([[0.0, 0.1, 0.0]])
+    v_t0, v_t1 = np.zeros((2, 4, 3))
+    v_t1[:2] = [speed, -0.1, -3.0]
+    block = np.diag([2.0, 2.0, 7.0])[None].copy()
+    slips = Slips(up, carried, np.array([2.0]), np.array([1.0]))
+    push = let_slide(vertices, weights, slips, v_t0, v_t1, block)
+    if slides:
+        np.testing.assert_allclose(push, [[-1.0, 0.2, 0.0]], atol=1e-15)  # the drag at the start is taken back
+        np.testing.assert_allclose(block, [np.diag([0.0, 0.0, 7.0])], atol=1e-15)
+    else:
+        assert not push.any()
+        np.testing.assert_array_equal(block, [np.diag([2.0, 2.0, 7.0])])
+    assert not let_slide(vertices, weights, slips, v_t0, v_t1, block).any(), "only once"
 
 
 def test_a_shorter_step_does_not_push_harder():
