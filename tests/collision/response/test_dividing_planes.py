@@ -8,7 +8,8 @@ from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
 
 from weft.collision.broad.boxes import build_boxes, corners, refit_vertex_boxes
 from weft.collision.certificate import self_intersections
-from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters, Slips, let_slide, push_off
+from weft.collision.response.contact_law import Slips, let_slide, push_off
+from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters
 from weft.collision.response.safe_motion import leaves_boxes
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.mesh import Mesh, build_grid

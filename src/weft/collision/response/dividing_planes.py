@@ -1,23 +1,7 @@
 """Contact by springs, and motion that no pair can turn into a crossing: the engine's response.
 
-Contact. Two features of the cloth, or one of the cloth and one of a body, whose gap g is or would be below the contact
-distance h push each other apart by the impulse
-
-    j = dt k (max(h - g, T e) - T u),    k = K m / (1/120 s)^2 min(30, max(1, h / g)),
-
-u being how far they part in this step (negative: approach), m the mass of a vertex. T is 1 where they start apart and
-grows to 1 + `softness` (1/120 s) / dt where g is 0.9 h or less: what was pressed together comes apart over a while,
-however short the steps, and does not bounce. (In a number of steps instead, ten stacked sheets burst.) e is how far
-they are expected to part by inertia and by the part of gravity that the cloth does not bear: a pair that does so is not
-held back, nor pushed, but elastic forces shall not press it together. (With all of gravity, cloth that holds itself up
-a little above a table was drawn down to it.) Where two layers lie on each other, one may be held up and the other not,
-so a pair that is within a tenth of h of contact counts on the worse: expected to fall together, the upper of two sheets
-on a floor lost its contacts every few steps, dropped on the lower one, and never lay still. Friction is a drag against
-slip (see `contact_filter`) under the load k (h - g), at the speed of slip when the step starts. What stuck and is torn
-loose would let go in a dozen steps, and cloth that was pulled over a ball stretched by 40 %: where a step goes wrong,
-such contacts get Coulomb's force instead and it is solved once more (`slide`). Of all pairs that are near, those bear
-whose closest points lie inside the triangle, or inside both edges; the others repeat these, and bear only where pressed
-hard.
+Contact. Two features of the cloth, or one of the cloth and one of a body, that are or would be nearer than the contact
+distance push each other apart by springs with friction (`contact_law`).
 
 Safety. The solve gives end positions x*. The move from x to x* is made safe by dividing planes, the collision plane of
 Liu, Ko and Chang (1998) freed from the axes. For each candidate pair take the direction n between its closest points at
@@ -47,14 +31,13 @@ orders above the rounding of a double, and above that of float32, in which frame
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Bools, Bytes, Floats, Ints, Longs
-from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
+from weft.arrays import Bytes, Floats, Ints
+from weft.collision.response import StepStart, Surroundings
+from weft.collision.response.contact_law import Slips, add_pushes, let_slide, mark_pushing, push_apart, push_off
 from weft.collision.response.pairs import NO_DRIFT, PairFinder, Pairs
 from weft.collision.response.safe_motion import (
     CLOSEST,
@@ -68,32 +51,16 @@ from weft.collision.response.safe_motion import (
 )
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.rows import mean_row
-from weft.jit import kernel, prange
 from weft.linear.constraints import Constraints, build_constraints
 from weft.linear.springs import Springs, build_springs
 from weft.parameters import Parameters, quantity
 
 ROUNDING = 1e-12  # [m] is more than arithmetic at the size of a room loses
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
-DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
 PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
-STIFFEST = 30.0  # times the stiffness of a contact, however small its gap: with 1000, ten stacked sheets burst
 USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 NO_VERTICES = np.zeros(0, np.int32)
 MARGIN = 0.5  # of the contact distance around the path of a vertex
-
-
-class Slips(NamedTuple):
-    """What friction does at each of m contacts."""
-
-    normals: Floats
-    """(m, 3)"""
-    carried: Floats
-    """(m, 3) the part of bodies in the velocity of one side against the other [m/s]"""
-    drags: Floats
-    """(m,) impulse against each m/s of slip [kg]"""
-    limits: Floats
-    """(m,) and the largest that friction allows [N s]"""
 
 
 class DividingPlanesParameters(Parameters):
@@ -373,254 +340,3 @@ class DividingPlanes:
             marks[held] = 2
             watched = join_watched([watched, more])
             settled = np.concatenate([settled, np.zeros(len(more.rows), np.bool_)])
-
-
-@kernel
-def push_off(
-    vertices: Ints,
-    normals: Floats,
-    gaps: Floats,
-    velocities: Floats,
-    friction: Floats,
-    motion: tuple[Floats, Floats, Floats, Floats],
-    clearance: Floats,
-    masses: Floats,
-    law: tuple[float, float, float, float],
-    drag_inout: Floats,
-    impulses_inout: Floats,
-    touches_inout: Bytes,
-    drags_out: Floats,
-    limits_out: Floats,
-) -> int:
-    """Add drag and impulse of every vertex that is, or will be, too near the plane that it meets; return how many.
-
-    `motion` are where each vertex starts, is thought to end, and would end if its velocity stayed, and that velocity.
-    `drags_out` and `limits_out` are as in `Slips`, 0 at first.
-    """
-    dt, stiffness, softness, creep = law
-    x, x_free, ahead, v = motion
-    slip = np.empty(3)
-    count = 0
-    for q in range(len(vertices)):
-        i = vertices[q]
-        depth, expected, going = -gaps[q], 0.0, 0.0
-        across = 0.0
-        for c in range(3):
-            n, body = normals[q, c], dt * velocities[q, c]
-            depth -= body * n  # h - g where they start
-            expected += (x_free[i, c] - x[i, c] - body) * n
-            going += (ahead[i, c] - x[i, c] - body) * n
-            slip[c] = v[i, c] - velocities[q, c]
-            across += slip[c] * n
-        h = clearance[i]
-        if depth <= expected:
-            continue
-        touches_inout[i] = max(touches_inout[i], TOUCHES if depth > 0.0 else MAY_TOUCH)
-        pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
-        k = stiffness * masses[i] * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
-        speed = 0.0
-        for c in range(3):
-            slip[c] -= across * normals[q, c]
-            speed += slip[c] * slip[c]
-        limits_out[q] = friction[q] * dt * k * max(depth, 0.0)
-        drag = drags_out[q] = limits_out[q] / max(math.sqrt(speed), creep)
-        push = dt * k * (max(depth, pace * expected) - pace * going)
-        for c in range(3):
-            impulses_inout[i, c] += push * normals[q, c] - drag * slip[c]
-            for d in range(3):
-                block = (dt * dt * k * pace - drag) * normals[q, c] * normals[q, d]
-                drag_inout[i, c, d] += block + drag if c == d else block
-        count += 1
-    return count
-
-
-@kernel(inline=True)
-def _reach(rows: Ints, q: int, n: int, clearance: Floats) -> float:
-    """The contact distance of a pair: the largest of its vertices."""
-    h = 0.0
-    for place in range(4):
-        if rows[q, place] < n:
-            h = max(h, clearance[rows[q, place]])
-    return h
-
-
-@kernel(inline=True)
-def _along(rows: Ints, weights: Floats, normals: Floats, q: int, ways: Floats) -> tuple[float, float]:
-    """How far the sides of a pair go along its normal: the first, and the second with the opposite sign."""
-    first = second = 0.0
-    for place in range(4):
-        i, w = rows[q, place], weights[q, place]
-        way = w * (ways[i, 0] * normals[q, 0] + ways[i, 1] * normals[q, 1] + ways[i, 2] * normals[q, 2])
-        if w < 0.0:
-            second += way
-        else:
-            first += way
-    return first, second
-
-
-@kernel(inline=True)
-def _parting(rows: Ints, weights: Floats, normals: Floats, q: int, likely: Floats, drops: Floats, h: float) -> float:
-    """How far a pair is expected to part.
-
-    Of two sides that lie on something either may be held up by something else: where they nearly touch, they are
-    expected to part by the least that leaves.
-    """
-    go = _along(rows, weights, normals, q, likely)
-    fall = _along(rows, weights, normals, q, drops)
-    least = max(min(0.0, fall[0]) + min(0.0, fall[1]), -DEEP * h)
-    return go[0] + go[1] + min(fall[0] + fall[1], least)
-
-
-@kernel(parallel=True)
-def mark_pushing(
-    rows: Ints,
-    normals: Floats,
-    gaps: Floats,
-    weights: Floats,
-    bears: Bools,
-    likely: Floats,
-    drops: Floats,
-    clearance: Floats,
-    n: int,
-) -> Bools:
-    """(k,) the pairs that bear and are, or will be, too near.
-
-    `likely` and `drops` (n + b, 3) are how far each vertex is thought to move, and how much further it would fall if
-    nothing held it up.
-    """
-    out = np.empty(len(rows), np.bool_)
-    for q in prange(len(rows)):
-        out[q] = bears[q]
-        if out[q]:
-            h = _reach(rows, q, n, clearance)
-            out[q] = h - gaps[q] > _parting(rows, weights, normals, q, likely, drops, h)
-    return out
-
-
-@kernel(parallel=True)
-def push_apart(
-    which: Longs,
-    rows: Ints,
-    normals: Floats,
-    gaps: Floats,
-    weights: Floats,
-    likely: Floats,
-    drops: Floats,
-    ahead: Floats,
-    velocities: Floats,
-    clearance: Floats,
-    friction: Floats,
-    body_friction: Floats,
-    masses: Floats,
-    law: tuple[float, float, float, float],
-    n: int,
-    first: int,
-    vertices_out: Ints,
-    weights_out: Floats,
-    blocks_out: Floats,
-    pushes_out: Floats,
-    touches_out: Bytes,
-    slips_out: Slips,
-) -> None:
-    """Write a spring for every pair of `which`, from place `first` on, the impulse with which it pushes, and whether it
-    touches. `ahead` (n + b, 3) is how far each vertex would move if its velocity stayed."""
-    dt, stiffness, softness, creep = law
-    normals_out, carried_out, drags_out, limits_out = slips_out
-    for s in prange(len(which)):
-        q, at = which[s], first + s
-        h, mass = _reach(rows, q, n, clearance), 0.0
-        v0 = v1 = v2 = 0.0
-        for c in range(3):
-            normals_out[at, c], carried_out[at, c] = normals[q, c], 0.0
-        for place in range(4):
-            i, w = rows[q, place], weights[q, place]
-            v0, v1, v2 = v0 + w * velocities[i, 0], v1 + w * velocities[i, 1], v2 + w * velocities[i, 2]
-            if i >= n:
-                for c in range(3):
-                    carried_out[at, c] += w * velocities[i, c]
-            else:
-                mass = max(mass, masses[i])
-                vertices_out[at, place], weights_out[at, place] = i, w
-        n0, n1, n2 = normals[q, 0], normals[q, 1], normals[q, 2]
-        depth = h - gaps[q]
-        parting = _parting(rows, weights, normals, q, likely, drops, h)
-        going = _along(rows, weights, normals, q, ahead)
-        pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
-        # two edges of a cloth have the friction of the cloth; on a body, the body's where it has its own
-        mu = friction[rows[q, 0]] if rows[q, 0] < n else body_friction[rows[q, 0] - n]
-        if rows[q, 3] >= n:
-            mu = body_friction[rows[q, 3] - n]
-        if mu < 0.0:
-            mu = friction[rows[q, 0] if rows[q, 0] < n else rows[q, 3]]
-        k = stiffness * mass * min(STIFFEST, max(1.0, h / gaps[q]))
-        across = v0 * n0 + v1 * n1 + v2 * n2
-        speed = math.sqrt(max(0.0, v0 * v0 + v1 * v1 + v2 * v2 - across * across))
-        limits_out[at] = mu * dt * k * max(depth, 0.0)
-        drag = drags_out[at] = limits_out[at] / max(speed, creep)
-        push = dt * k * (max(depth, pace * parting) - pace * (going[0] + going[1])) + drag * across
-        pushes_out[at, 0] = push * n0 - drag * v0
-        pushes_out[at, 1] = push * n1 - drag * v1
-        pushes_out[at, 2] = push * n2 - drag * v2
-        touches_out[at] = TOUCHES if depth > 0.0 else MAY_TOUCH
-        for c in range(3):
-            for d in range(3):
-                block = (dt * dt * k * pace - drag) * normals[q, c] * normals[q, d]
-                blocks_out[at, c, d] = block + drag if c == d else block
-
-
-@kernel(inline=True)
-def _slip(
-    vertices: Ints, weights: Floats, c: int, normals: Floats, carried: Floats, v: Floats
-) -> tuple[float, float, float]:
-    """The velocity with which the sides of contact c slip."""
-    v0, v1, v2 = carried[c, 0], carried[c, 1], carried[c, 2]
-    for place in range(4):
-        i, w = vertices[c, place], weights[c, place]
-        v0, v1, v2 = v0 + w * v[i, 0], v1 + w * v[i, 1], v2 + w * v[i, 2]
-    across = v0 * normals[c, 0] + v1 * normals[c, 1] + v2 * normals[c, 2]
-    return v0 - across * normals[c, 0], v1 - across * normals[c, 1], v2 - across * normals[c, 2]
-
-
-@kernel(parallel=True)
-def let_slide(
-    vertices: Ints, weights: Floats, slips: Slips, v_t0: Floats, v_t1: Floats, blocks_inout: Floats
-) -> Floats:
-    """Take the drag of contacts that drag by more than their limits out of their blocks (m, 3, 3).
-
-    Returns the impulses (m, 3) that take its place.
-    """
-    normals, carried, drags, limits = slips
-    out = np.zeros((len(vertices), 3))
-    for c in prange(len(vertices)):
-        u0, u1, u2 = _slip(vertices, weights, c, normals, carried, v_t1)
-        speed = math.sqrt(u0 * u0 + u1 * u1 + u2 * u2)
-        drag = drags[c]
-        if drag * speed <= limits[c] or speed == 0.0:
-            continue
-        drags[c], force = 0.0, limits[c] / speed
-        s0, s1, s2 = _slip(vertices, weights, c, normals, carried, v_t0)
-        out[c, 0], out[c, 1], out[c, 2] = drag * s0 - force * u0, drag * s1 - force * u1, drag * s2 - force * u2
-        for r in range(3):
-            for d in range(3):
-                blocks_inout[c, r, d] += drag * normals[c, r] * normals[c, d]
-            blocks_inout[c, r, r] -= drag
-    return out
-
-
-@kernel(parallel=True)
-def add_pushes(
-    weights: Floats,
-    starts: Ints,
-    items: Ints,
-    pushes: Floats,
-    touches: Bytes,
-    impulses_inout: Floats,
-    touches_inout: Bytes,
-) -> None:
-    """Add the `pushes` (m, 3) of springs to the impulses of their vertices, and mark what these touch."""
-    for i in prange(len(impulses_inout)):
-        for k in range(starts[i], starts[i + 1]):
-            spring, w = items[k] >> 2, weights[items[k] >> 2, items[k] & 3]
-            touches_inout[i] = max(touches_inout[i], touches[spring])
-            for c in range(3):
-                impulses_inout[i, c] += w * pushes[spring, c]
