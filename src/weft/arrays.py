@@ -19,6 +19,7 @@ Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 Lanes = npt.NDArray[Any]  # rows of four, float32 or float64: see `weft.linear.lanes`
+NO_FLOATS: Floats = np.zeros(0)
 
 
 def as_positions(values: npt.ArrayLike, name: str = "positions") -> Floats:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.oracles.dense_system import dense_from_pairs, implicit_matrix, random_system
 
+from weft.arrays import NO_FLOATS
 from weft.linear.blocks import build_matrix, update_implicit_matrix, update_stiffness_product
-from weft.models import NO_EVEN
 
 
-def assembled(pairs, stiffness, damping, masses, extra, dt, even=NO_EVEN):
+def assembled(pairs, stiffness, damping, masses, extra, dt, even=NO_FLOATS):
     matrix = build_matrix(pairs, len(masses), len(even))
     update_implicit_matrix(masses, extra, stiffness, damping, even, dt, matrix)
     return matrix
@@ -43,7 +43,7 @@ def test_stiffness_product_is_the_dense_one(rng, n, n_pairs):
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     stiffness, v = rng.normal(size=(len(pairs), 3, 3)), rng.normal(size=(n, 3))
     out = np.full((n, 3), np.nan)
-    update_stiffness_product(build_matrix(pairs, n), stiffness, NO_EVEN, v, out)
+    update_stiffness_product(build_matrix(pairs, n), stiffness, NO_FLOATS, v, out)
     np.testing.assert_allclose(out.ravel(), dense_from_pairs(pairs, stiffness, n) @ v.ravel(), rtol=1e-11, atol=1e-11)
 
 
@@ -87,7 +87,7 @@ def test_assembly_overwrites_what_was_there(rng):
     pairs, stiffness, damping, masses, extra = random_system(rng, 6, 12)
     matrix = assembled(pairs, stiffness, damping, masses, extra, 0.02)
     once = to_dense(matrix)
-    update_implicit_matrix(masses, extra, stiffness, damping, NO_EVEN, 0.02, matrix)
+    update_implicit_matrix(masses, extra, stiffness, damping, NO_FLOATS, 0.02, matrix)
     np.testing.assert_array_equal(to_dense(matrix), once)
 
 

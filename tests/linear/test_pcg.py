@@ -17,13 +17,13 @@ from tests.oracles.dense_system import (
     spring_matrix,
 )
 
+from weft.arrays import NO_FLOATS
 from weft.linear.blocks import build_matrix, update_implicit_matrix
 from weft.linear.constraints import build_constraints
 from weft.linear.filtered import FilteredSystem
 from weft.linear.patches import build_patches
 from weft.linear.pcg import build_work, solve_filtered, update_impulses
 from weft.linear.springs import build_springs, no_springs
-from weft.models import NO_EVEN
 
 DT = 0.02
 
@@ -262,7 +262,7 @@ def test_a_loose_solve_leaves_no_net_force_on_a_piece(rng, free):
     pairs, stiffness, damping, masses, extra = (np.concatenate(part) for part in zip(*halves, strict=True))
     pairs[300:] += 90
     system = FilteredSystem(pairs.astype(np.int32), 180)
-    system.assemble(rng.normal(size=(180, 3)), masses, extra, stiffness, damping, NO_EVEN, DT)
+    system.assemble(rng.normal(size=(180, 3)), masses, extra, stiffness, damping, NO_FLOATS, DT)
     drag = np.abs(rng.normal(size=(180, 1, 1))) * np.eye(3)
     system.add_drag(drag)
     filters = random_projectors(rng, np.where(np.arange(180) % 9 == 0, free, 3))

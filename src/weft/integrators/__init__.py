@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from weft.arrays import Floats, Ints
+from weft.arrays import NO_FLOATS, Floats, Ints
 from weft.errors import WeftError
-from weft.models import NO_EVEN
 from weft.parameters import Parameters
 from weft.registry import Family
 
@@ -36,7 +35,7 @@ class Dynamics(NamedTuple):
     """(p, 3, 3) -df_i/dv_j [N s/m]"""
     extra_damping: Floats
     """(n, 3, 3) damping on the diagonal, from the air [N s/m]"""
-    even: Floats = NO_EVEN
+    even: Floats = NO_FLOATS
     """(q,) -df_i/dx_j of the last pairs [N/m], times the identity; they have no damping"""
 
 

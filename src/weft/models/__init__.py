@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-
 from weft.arrays import Floats, Ints
 from weft.geometry.mesh import Mesh
 from weft.models.fabrics import Fabric
 from weft.parameters import Parameters
 from weft.registry import Family
-
-NO_EVEN = np.zeros(0)
 
 
 class Model(Protocol):

@@ -33,9 +33,8 @@ from typing import Literal
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import NO_FLOATS, Floats, Ints
 from weft.geometry.mesh import Mesh
-from weft.models import NO_EVEN
 from weft.models.connections import Connections, axial_blocks
 from weft.models.fabrics import Fabric
 from weft.models.lattice import build_lattice, stacked
@@ -61,7 +60,7 @@ class ElasticSurface:
     """Metric and curvature energy on a regular grid (Terzopoulos et al. 1987); refuses any other mesh."""
 
     Parameters = ElasticSurfaceParameters
-    even = NO_EVEN
+    even = NO_FLOATS
     has_jacobians = True
     needs_grid = True
 

@@ -20,11 +20,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import NO_FLOATS, Floats, Ints
 from weft.geometry.mesh import Mesh
 from weft.geometry.topology import group_rows
 from weft.jit import kernel, prange
-from weft.models import NO_EVEN
 from weft.models.fabrics import Fabric
 from weft.models.lattice import build_lattice, stacked
 from weft.parameters import Parameters, quantity
@@ -49,7 +48,7 @@ class MassSpring:
     """
 
     Parameters = MassSpringParameters
-    even = NO_EVEN
+    even = NO_FLOATS
 
     def __init__(self, mesh: Mesh, fabric: Fabric, parameters: MassSpringParameters | None = None) -> None:
         p = parameters or MassSpringParameters()

@@ -24,10 +24,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import NO_FLOATS, Floats, Ints
 from weft.errors import WeftError
 from weft.geometry.mesh import Mesh
-from weft.models import NO_EVEN
 from weft.models.connections import Connections, axial_blocks
 from weft.models.fabrics import Fabric
 from weft.models.lattice import build_lattice, stacked
@@ -55,7 +54,7 @@ class ParticleNetwork:
     """Particles of a regular grid with stretch, shear and bending (Bigliani and Eischen); refuses any other mesh."""
 
     Parameters = ParticleNetworkParameters
-    even = NO_EVEN
+    even = NO_FLOATS
     has_jacobians = True
     needs_grid = True
 

@@ -50,9 +50,8 @@ from math import factorial
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import NO_FLOATS, Floats, Ints
 from weft.geometry.mesh import Mesh
-from weft.models import NO_EVEN
 from weft.models.connections import Connections, axial_blocks
 from weft.models.fabrics import Fabric
 from weft.models.mass_spring import MassSpring, MassSpringParameters
@@ -96,7 +95,7 @@ class Responsive:
     """
 
     Parameters = ResponsiveParameters
-    even = NO_EVEN
+    even = NO_FLOATS
     has_jacobians = True
 
     def __init__(self, mesh: Mesh, fabric: Fabric, parameters: ResponsiveParameters | None = None) -> None:

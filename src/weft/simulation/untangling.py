@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Bools, Floats, Ints
+from weft.arrays import NO_FLOATS, Bools, Floats, Ints
 from weft.bodies import Body
 from weft.bodies.shapes import Plane
 from weft.collision.certificate import intersections, self_intersections
@@ -38,7 +38,6 @@ from weft.jit import threads_for
 from weft.linear.constraints import build_constraints
 from weft.linear.filtered import FilteredSystem
 from weft.linear.springs import build_springs
-from weft.models import NO_EVEN
 from weft.scene.build import World
 
 TOUCHING = 1e-5  # [m] a gap below this is none: twice what a response never gives away, and a little
@@ -312,7 +311,7 @@ class Untangler:
         ways = np.minimum(wishes.ways, LONGEST * mean_edge)
         anchor = np.clip((mean_edge / (REACH * max(size, mean_edge))) ** 2, 1e-6, 1.0)
         blocks = np.tile(-np.eye(3), (len(edges), 1, 1))
-        self._system.assemble(x, np.full(n, anchor), np.zeros((n, 3, 3)), blocks, np.zeros_like(blocks), NO_EVEN, 1.0)
+        self._system.assemble(x, np.full(n, anchor), np.zeros((n, 3, 3)), blocks, np.zeros_like(blocks), NO_FLOATS, 1.0)
         constraints = build_constraints(n)
         constraints.filters[held] = 0.0
         slack = SLACK * np.maximum(np.abs(ways), self._gap)
