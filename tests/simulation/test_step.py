@@ -247,6 +247,9 @@ def test_neighbours_follow_a_vertex_that_is_held_back():
     assert len(module.overstretched(x, goal, *args)) > 0
     moved = simulation.response.finish(goal, simulation._contacts(x, goal, 0.0, simulation.dt))
     np.testing.assert_array_equal(moved, goal)
+    assert simulation.response.held_back == 0
+    np.testing.assert_array_equal(simulation._eased(x, moved, goal), moved, "something pulls at it")
+    simulation.response.held_back = 1
     eased = simulation._eased(x, moved, goal)
     assert len(module.overstretched(x, eased, *args)) == 0
     np.testing.assert_array_equal(eased[44], x[44])
