@@ -15,8 +15,9 @@ so a pair that is within a tenth of h of contact counts on the worse: expected t
 on a floor lost its contacts every few steps, dropped on the lower one, and never lay still. Friction is a drag against
 slip (see `contact_filter`) under the load k (h - g), at the speed of slip when the step starts. What stuck and is torn
 loose would let go by and by, and cloth that was pulled over a ball stretched by 40 %: where a step goes wrong, such
-contacts get Coulomb's force instead and it is solved once more (`slide`). Of all pairs that are near, those bear whose
-closest points lie inside the triangle, or inside both edges; the others repeat these, and bear only where pressed hard.
+contacts get Coulomb's force instead and it is solved once more (`DividingPlanes.slide`). Of all pairs that are near,
+those bear whose closest points lie inside the triangle, but for rounding (`pairs.ASIDE`), or inside both edges; the
+others repeat these, and bear only where pressed hard.
 """
 
 from __future__ import annotations
