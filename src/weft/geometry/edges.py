@@ -25,14 +25,16 @@ def edge_lengths(x: Floats, edges: Ints) -> Floats:
 
 
 @kernel
-def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limit: float) -> Ints:
-    """(k,) the edges that end strained beyond `limit` and by more than a quarter of it more than at the start."""
+def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limits: Floats) -> Ints:
+    """(k,) the edges that end strained beyond their limit (e,) and by more than a quarter of it more than at the start.
+    """
     found = np.empty(len(edges), np.int32)
     count = 0
     for e in range(len(edges)):
         i, j = edges[e, 0], edges[e, 1]
         end = _length(x_t1, i, j)
-        if end > (1.0 + limit) * rest[e] and end > _length(x_t0, i, j) + 0.25 * limit * rest[e]:
+        more = limits[e] * rest[e]
+        if end > rest[e] + more and end > _length(x_t0, i, j) + 0.25 * more:
             found[count] = e
             count += 1
     return found[:count].copy()

@@ -24,6 +24,7 @@ from weft.integrators import Start, check_fit
 from weft.jit import Crew
 from weft.linear.blocks import block_products
 from weft.linear.springs import spring_impulses
+from weft.models.softness import edge_softness
 from weft.methods import PARTS, part_choice
 from weft.parameters import check
 from weft.scene.build import World, build_world
@@ -139,6 +140,7 @@ class Simulation:
         self.topology = cloth.topology
         self.rest_lengths = edge_lengths(cloth.positions, self.topology.edges)
         self._mean_length = float(self.rest_lengths.mean())
+        self._limits = LARGE_STRAIN * np.concatenate([edge_softness(p.mesh, p.fabric) for p in world.pieces])
         self.system = self._build_system(
             [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
         )
@@ -313,7 +315,7 @@ class Simulation:
         """
         if self.response.held_back > MANY * len(after.positions):
             return True
-        if len(overstretched(before.positions, after.positions, self.topology.edges, self.rest_lengths, LARGE_STRAIN)):
+        if len(overstretched(before.positions, after.positions, self.topology.edges, self.rest_lengths, self._limits)):
             return True
         if self._elastic[0] is not before.positions:
             self._elastic = before.positions, self.system.elastic_energy(before.positions)
@@ -406,14 +408,14 @@ class Simulation:
         """
         edges, rest, neighbours = self.topology.edges, self.rest_lengths, self.topology.vertex_neighbours
         for _ in range(EASINGS):
-            over = overstretched(x, x_new, edges, rest, EASED * LARGE_STRAIN)
+            over = overstretched(x, x_new, edges, rest, EASED * self._limits)
             if len(over) == 0 or (self.response.held_back == 0 and len(over) > FEW * len(edges)):
                 break
             follows = np.zeros(len(x), np.bool_)
             follows[edges[over]] = True
             mark_rings(*neighbours, RINGS, follows)
             near = np.flatnonzero(follows[edges[:, 0]] | follows[edges[:, 1]])
-            longest = np.maximum((1.0 + 0.5 * LARGE_STRAIN) * rest[near], edge_lengths(x, edges[near]))
+            longest = np.maximum((1.0 + EASED * self._limits[near]) * rest[near], edge_lengths(x, edges[near]))
             mobility = np.where(differing(x_new, goal), STUBBORN, 1.0) * (follows & ~self._is_pinned)
             eased = x_new.copy()
             sweep_in_order(edges[near], np.zeros(len(near)), longest, mobility, SWEEPS, eased)
