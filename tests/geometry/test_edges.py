@@ -12,9 +12,10 @@ def test_edges_are_overstretched_that_are_long_and_became_so():
     rest = np.array([1.0, 0.9, 1.0])
     end = x + np.array([[0.0, 0, 0], [0.15, 0, 0], [0.15, 0, 0], [0.2, 0, 0]])
     np.testing.assert_allclose(edge_lengths(end, edges), [1.15, 1.0, 1.05])
-    assert overstretched(x, end, edges, rest, 0.1).tolist() == [0]
-    assert overstretched(x, end, edges, rest, 0.04).tolist() == [0, 2]
-    assert overstretched(end, end, edges, rest, 0.04).tolist() == []
+    assert overstretched(x, end, edges, rest, np.full(3, 0.1)).tolist() == [0]
+    assert overstretched(x, end, edges, rest, np.full(3, 0.04)).tolist() == [0, 2]
+    assert overstretched(x, end, edges, rest, np.array([0.16, 0.04, 0.04])).tolist() == [2]
+    assert overstretched(end, end, edges, rest, np.full(3, 0.04)).tolist() == []
 
 
 def test_rings_are_marked_edge_by_edge():

@@ -243,7 +243,7 @@ def test_neighbours_follow_a_vertex_that_is_held_back():
     x = simulation.state.positions
     goal = x.copy()
     goal[40] -= [0.033, 0.0, 0.0]
-    args = simulation.topology.edges, simulation.rest_lengths, module.LARGE_STRAIN
+    args = simulation.topology.edges, simulation.rest_lengths, simulation._limits
     assert len(module.overstretched(x, goal, *args)) > 0
     moved = simulation.response.finish(goal, simulation._contacts(x, goal, 0.0, simulation.dt))
     np.testing.assert_array_equal(moved, goal)

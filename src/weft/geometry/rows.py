@@ -33,6 +33,26 @@ def differing(x: Floats, y: Floats) -> Bools:
 
 
 @kernel
+def further_apart(x: Floats, y: Floats, distance: float) -> Bools:
+    """(n,) the rows that differ by more than `distance` in any column."""
+    out = np.empty(len(x), np.bool_)
+    for i in range(len(x)):
+        dx, dy, dz = abs(x[i, 0] - y[i, 0]), abs(x[i, 1] - y[i, 1]), abs(x[i, 2] - y[i, 2])
+        out[i] = not (dx <= distance and dy <= distance and dz <= distance)
+    return out
+
+
+@kernel
+def mean_way(x_t0: Floats, x_t1: Floats) -> float:
+    """The mean distance of a row of the one from the same of the other; 0 where there is none."""
+    total = 0.0
+    for i in range(len(x_t0)):
+        dx, dy, dz = x_t1[i, 0] - x_t0[i, 0], x_t1[i, 1] - x_t0[i, 1], x_t1[i, 2] - x_t0[i, 2]
+        total += np.sqrt(dx * dx + dy * dy + dz * dz)
+    return total / max(len(x_t0), 1)
+
+
+@kernel
 def weighted_square(weights: Floats, x: Floats) -> float:
     """The sum of the squared lengths of rows, each times its weight (n,)."""
     total = 0.0

@@ -19,13 +19,13 @@ from weft.errors import WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.edges import edge_lengths, mark_rings, overstretched
 from weft.geometry.mesh import Mesh
-from weft.geometry.rows import differing, mean_row, weighted_square, weighted_way
+from weft.geometry.rows import differing, weighted_square, weighted_way
 from weft.integrators import Start, check_fit
 from weft.jit import Crew
 from weft.linear.blocks import block_products
 from weft.linear.springs import spring_impulses
-from weft.models.softness import edge_softness
 from weft.methods import PARTS, part_choice
+from weft.models.softness import edge_softness
 from weft.parameters import check
 from weft.scene.build import World, build_world
 from weft.scene.schema import Scene
@@ -37,14 +37,13 @@ from weft.strain import Springs, build_springs
 from weft.strain.sweeps import sweep_in_order
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
-LARGE_STRAIN = 0.08  # an edge stretched further, and by more than a quarter of this in one step: it was too long
+LARGE_STRAIN = 0.08  # a thread stretched further, and by more than a quarter of this in one step: it was too long
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
 MEMORY = 0.25  # [s] in which contacts forget what they took up
-FAST = 0.75  # edges: where vertices would go further in a step (root mean square, from the middle), it is halved,
-CAUTION = 8  # as are 1, 2, 4 and at most so many steps after one that went wrong,
+CAUTION = 8  # after a step that went wrong, 1, 2, 4 and at most so many are halved from the start,
 SHORT = 1.0 / 120.0  # [s] but not to less than this;
 SHORTEST = 1.0 / 960.0  # [s] nor is a step shorter than this looked at twice
 EASED = 0.5  # of `LARGE_STRAIN`: edges that are strained by more around vertices that were held back are eased,
@@ -139,7 +138,6 @@ class Simulation:
         cloth = join_meshes([piece.mesh for piece in world.pieces])
         self.topology = cloth.topology
         self.rest_lengths = edge_lengths(cloth.positions, self.topology.edges)
-        self._mean_length = float(self.rest_lengths.mean())
         self._limits = LARGE_STRAIN * np.concatenate([edge_softness(p.mesh, p.fabric) for p in world.pieces])
         self.system = self._build_system(
             [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
@@ -237,10 +235,9 @@ class Simulation:
 
     def _advance(self, state: State, time: float, dt: float, halvings: int) -> State:
         """One step of `dt`, or two of half of it where one is too long (see `_try`)."""
-        if not self._is_fast(state.velocities, dt):
-            moved = self._try(state, time, dt)
-            if moved is not None:
-                return moved
+        moved = self._try(state, time, dt)
+        if moved is not None:
+            return moved
         if halvings == 0:
             raise WeftError(f"at {time:.4g} s the cloth is crushed: there is no room left between bodies that close in")
         return self._advance_halves(state, time, dt, halvings)
@@ -251,14 +248,6 @@ class Simulation:
         middle = self._advance(replace(state, memory=state.memory[:0]), time, half, halvings - 1)
         end = self._advance(replace(middle, memory=state.memory[:0]), time + half, half, halvings - 1)
         return replace(end, memory=state.memory[:0])
-
-    def _is_fast(self, v: Floats, dt: float) -> bool:
-        """Whether a step is too long for how fast the cloth moves: it would go wrong, or its folds look coarse."""
-        if not self.response.uses_springs or dt < 1.99 * SHORT:
-            return False
-        masses = self.world.masses
-        speed = np.sqrt(weighted_square(masses, v - mean_row(v)) / masses.sum())
-        return bool(dt * speed > FAST * self._mean_length)
 
     def _try(self, state: State, time: float, dt: float) -> State | None:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.

@@ -1,12 +1,17 @@
 import numpy as np
 
-from weft.collision.broad.lanes import count_bits, lowest_bit, overlap_mask, shared_vertex_mask
+from weft.collision.broad.lanes import count_bits, lowest_bit, meeting_mask, overlap_mask, shared_vertex_mask
 from weft.jit import kernel
 
 
 @kernel
 def overlap(blocks_a, a, blocks_b, b):
     return overlap_mask(blocks_a, a, blocks_b, b)
+
+
+@kernel
+def meeting(starts_a, ends_a, a, starts_b, ends_b, b):
+    return meeting_mask(starts_a, ends_a, a, starts_b, ends_b, b)
 
 
 @kernel
@@ -37,6 +42,24 @@ def test_overlap_mask_agrees_with_numpy():
                 (lower[a][:, :, None] <= upper[b][:, None, :]) & (lower[b][:, None, :] <= upper[a][:, :, None])
             ).all(axis=0)
             np.testing.assert_array_equal(as_matrix(overlap(blocks, a, blocks, b)), expected)
+
+
+def test_boxes_meet_unless_they_are_apart_on_the_same_side_at_both_ends():
+    rng = np.random.default_rng(2)
+    lower = 2.0 * rng.random((2, 6, 3, 8)).astype(np.float32)  # start and end
+    upper = lower + 0.4 * rng.random(lower.shape).astype(np.float32)
+    lower[:, 3, :, 5:], upper[:, 3, :, 5:] = np.inf, -np.inf
+    starts, ends = (np.ascontiguousarray(np.concatenate([lower[k], -upper[k]], axis=1)) for k in (0, 1))
+    n_met, n_swept = 0, 0
+    for a in range(3):
+        for b in range(6):
+            above = (lower[:, a][:, :, :, None] > upper[:, b][:, :, None, :]).all(axis=0)
+            below = (lower[:, b][:, :, None, :] > upper[:, a][:, :, :, None]).all(axis=0)
+            met = ~(above | below).any(axis=0)
+            np.testing.assert_array_equal(as_matrix(meeting(starts, ends, a, starts, ends, b)), met)
+            n_met += met.sum()
+            n_swept += as_matrix(overlap(np.minimum(starts, ends), a, np.minimum(starts, ends), b)).sum()
+    assert 0 < n_met < n_swept
 
 
 def test_shared_vertex_mask_agrees_with_numpy():

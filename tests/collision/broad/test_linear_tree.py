@@ -3,6 +3,8 @@ import pytest
 from tests.collision.broad import states
 
 from weft.collision.broad.linear_tree import FRONT, LinearTree
+from weft.collision.response.pairs import measured
+from weft.errors import WeftError
 from weft.geometry.mesh import build_grid
 
 
@@ -85,3 +87,51 @@ def test_the_first_search_that_overflows_loses_nothing():
 def test_memory_is_linear():
     sizes = [LinearTree(build_grid((1.0, 1.0), (n, n))).memory() / (2 * (n - 1) ** 2) for n in (65, 129)]
     assert sizes[1] < 1.1 * sizes[0]
+
+
+def rows_of(mesh, candidates):
+    """The four vertices of each candidate: a vertex and a triangle, or two edges."""
+    vertex_triangle, edge_edge = candidates
+    edges = mesh.topology.edges
+    first = np.concatenate([vertex_triangle[:, :1], mesh.triangles[vertex_triangle[:, 1]]], axis=1)
+    return {False: first, True: np.concatenate([edges[edge_edge[:, 0]], edges[edge_edge[:, 1]]], axis=1)}
+
+
+@pytest.mark.parametrize("state", [states.crumpled(), states.soup(), states.fast(), states.folded(), states.several()])
+def test_moving_boxes_miss_nothing_that_comes_near_on_an_even_way(state):
+    """Between all candidates of boxes around paths, distances are taken at many times of the step."""
+    state = state._replace(margin=max(state.margin, 0.02))
+    phase, moving = make(state), LinearTree(state.mesh)
+    moving.refit(state.x_t0, state.x_t1, state.margin, even=True)
+    swept, found = rows_of(state.mesh, phase.candidates()), rows_of(state.mesh, moving.candidates())
+    n_near = 0
+    for is_edges in (False, True):
+        rows = {tuple(row) for row in found[is_edges].tolist()}
+        assert rows <= {tuple(row) for row in swept[is_edges].tolist()}
+        for t in np.linspace(0.0, 1.0, 17):
+            x = (1.0 - t) * state.x_t0 + t * state.x_t1
+            gaps = measured(x, x, np.ascontiguousarray(swept[is_edges], np.int32), is_edges, np.inf, 0.0).gaps
+            near = swept[is_edges][gaps <= state.margin]
+            n_near += len(near)
+            assert {tuple(row) for row in near.tolist()} <= rows
+    assert n_near > 0
+
+
+def test_cloth_that_flies_as_one_has_no_more_candidates_than_cloth_at_rest():
+    state = states.crumpled((40, 37))
+    still, flying, swept = (LinearTree(state.mesh) for _ in range(3))
+    still.refit(state.x_t0, None, state.margin)
+    way = np.array([0.31, -0.2, 0.1])
+    flying.refit(state.x_t0, state.x_t0 + way, state.margin, even=True)
+    swept.refit(state.x_t0, state.x_t0 + way, state.margin)
+    counts = [sum(len(part) for part in phase.candidates()) for phase in (still, flying, swept)]
+    assert abs(counts[1] - counts[0]) <= 2e-3 * counts[0]  # the bounds are rounded anew
+    assert counts[2] > 2 * counts[0]
+
+
+def test_trees_of_different_steps_are_refused():
+    state = states.crumpled()
+    phase, other = make(state), make(state)
+    other.refit(state.x_t0, state.x_t1, state.margin, even=True)
+    with pytest.raises(WeftError, match="refit both"):
+        phase.candidates_with(other)

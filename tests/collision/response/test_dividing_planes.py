@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
 
-from weft.collision.broad.boxes import build_boxes, corners, refit_vertex_boxes
 from weft.collision.certificate import self_intersections
 from weft.collision.response.contact_law import Slips, let_slide, push_off
 from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters
-from weft.collision.response.safe_motion import leaves_boxes
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.mesh import Mesh, build_grid
 
@@ -71,41 +69,6 @@ def test_a_pair_that_was_not_expected_to_meet_is_found(fall):
     _, end = finished(cloth, goal, guess=x + fall, rounds=1)
     assert n_meetings(x, end, cloth.triangles) == 0
     np.testing.assert_array_equal(finished(cloth, x + fall)[1], x + fall)
-
-
-def leaving(x, expected, goal, drift, margin):
-    """(n,) which vertices leave the boxes in which their pairs were looked for."""
-    elsewhere, left = np.zeros((2, len(x)), np.uint8)
-    leaves_boxes(x, expected, expected, goal, drift, margin, len(x), elsewhere, left)
-    return left == 1
-
-
-@pytest.mark.parametrize("drift", [[0.0, 0.0, 0.0], [0.0, 0.0, -0.5]])
-def test_boxes_of_the_broad_phase_hold_what_is_let_through(rng, drift):
-    """Vertices are pushed in all directions from where they are expected, just so far that none leaves its boxes."""
-    x = rng.uniform(-1.0, 1.0, size=(200, 3))
-    expected = x + drift + rng.normal(size=x.shape) * 0.01
-    margin = 0.02
-    for moved in (np.zeros(3), np.array(drift)):
-        boxes = build_boxes(len(x))
-        refit_vertex_boxes(x, expected - moved, 2.0 * margin, len(x), boxes)
-        lower, upper = corners(boxes)
-        for _ in range(200):
-            i = rng.integers(len(x))
-            goal = expected.copy()
-            goal[i] += rng.normal(size=3) * 0.02
-            if not leaving(x, expected, goal, np.array(drift), margin)[i]:
-                assert (lower[i] <= goal[i] - moved).all()
-                assert (goal[i] - moved <= upper[i]).all()
-
-
-def test_what_all_vertices_do_alike_does_not_leave_their_boxes():
-    """All were to fall, and none does: relative to each other they are where they were expected."""
-    x, drift = np.zeros((4, 3)), np.array([0.0, 0.0, -0.1])
-    stays, one_stays = x.copy(), x + drift
-    one_stays[0] = x[0]
-    assert not leaving(x, x + drift, stays, drift, 0.02).any()
-    assert leaving(x, x + drift, one_stays, drift, 0.02)[0]
 
 
 def test_a_body_that_moves_into_cloth_asks_for_a_shorter_step(rng):

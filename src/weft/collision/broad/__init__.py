@@ -122,8 +122,14 @@ class BroadPhase(Protocol):
 
     def __init__(self, mesh: Mesh, parameters: Any = None) -> None: ...
 
-    def refit(self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0) -> None:
-        """Move the boxes to positions `x_t0` (n, 3) [m], swept to `x_t1` if given, inflated by `margin` / 2 [m]."""
+    def refit(
+        self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0, even: bool = False
+    ) -> None:
+        """Move the boxes to positions `x_t0` (n, 3) [m], swept to `x_t1` if given, inflated by `margin` / 2 [m].
+
+        Where all vertices go there at an `even` pace, a member may leave out pairs that never come nearer than
+        `margin`, although their boxes touch: what moves together need not be looked at, however fast it is.
+        """
 
     def self_pairs(self) -> Ints:
         """(k, 2) pairs of triangles of this mesh, the smaller first."""

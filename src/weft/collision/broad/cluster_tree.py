@@ -29,7 +29,9 @@ class ClusterTree(NamedTuple):
     corners: Ints
     """(c, 3, 8): their vertices; a vertex or an edge repeats its last one, a missing primitive has the empty vertex"""
     blocks: npt.NDArray[np.float32]
-    """(b, 6, 8)"""
+    """(b, 6, 8) boxes around paths, or at the start of a step"""
+    ends: npt.NDArray[np.float32]
+    """(b, 6, 8) boxes at its end, where those of `blocks` are at the start"""
     levels: Longs
     """(n_levels + 1,): where each level starts in `blocks`"""
     order: Ints
@@ -58,6 +60,7 @@ def build_cluster_tree(primitives: Ints, names: Ints, points: Floats, empty_vert
         items=items.reshape(n_clusters, LANES),
         corners=np.ascontiguousarray(corners.reshape(n_clusters, LANES, 3).transpose(0, 2, 1)),
         blocks=np.full((sum(sizes), 6, LANES), np.inf, np.float32),
+        ends=np.full((sum(sizes), 6, LANES), np.inf, np.float32),
         levels=np.cumsum([0, *sizes]),
         order=np.arange(n_clusters, dtype=np.int32),
         rank=np.arange(n_clusters, dtype=np.int32),
@@ -123,12 +126,12 @@ def update_order(vertex_boxes: Boxes, tree: ClusterTree, keys: Longs, other_keys
 
 
 @kernel
-def update_cluster(vertex_boxes: Boxes, tree: ClusterTree, ci: int) -> None:
-    """Overwrite the boxes of cluster `ci` and the box around it.
+def update_cluster(vertex_boxes: Boxes, tree: ClusterTree, ci: int, blocks: Boxes) -> None:
+    """Overwrite the boxes of cluster `ci` and the box around it in `blocks`, one of the tree's own.
 
     Spelt out bound by bound: with an inner loop over the six the refit took twice as long.
     """
-    corners, blocks, x = tree.corners, tree.blocks, vertex_boxes
+    corners, x = tree.corners, vertex_boxes
     place = tree.rank[ci]
     c0 = c1 = c2 = c3 = c4 = c5 = np.float32(np.inf)
     for lane in range(8):
@@ -146,9 +149,8 @@ def update_cluster(vertex_boxes: Boxes, tree: ClusterTree, ci: int) -> None:
 
 
 @kernel
-def update_parent(tree: ClusterTree, level: int, place: int) -> None:
+def update_parent(tree: ClusterTree, level: int, place: int, blocks: Boxes) -> None:
     """Write the box around block `place` of `level` into the level above."""
-    blocks = tree.blocks
     block = tree.levels[level] + place
     parent = tree.levels[level + 1] + (place >> 3)
     for d in range(6):
@@ -159,25 +161,27 @@ def update_parent(tree: ClusterTree, level: int, place: int) -> None:
 
 
 @kernel
-def update_levels(tree: ClusterTree) -> None:
+def update_levels(tree: ClusterTree, blocks: Boxes) -> None:
     """Overwrite the levels above the clusters' own boxes."""
     for level in range(1, tree.levels.shape[0] - 2):
         for place in range(tree.levels[level + 1] - tree.levels[level]):
-            update_parent(tree, level, place)
+            update_parent(tree, level, place, blocks)
 
 
 @kernel(parallel=True)
-def update_blocks(vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree, triangles: ClusterTree) -> None:
-    """Overwrite all blocks of three trees; `rank` must be up to date. O(n)."""
+def update_blocks(
+    vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree, triangles: ClusterTree, is_end: bool
+) -> None:
+    """Overwrite all blocks of three trees, or where it `is_end` their ends; `rank` must be up to date. O(n)."""
     for i in prange(3 * N_CHUNKS):
         chunk = i // 3
         tree = vertices if i % 3 == 0 else edges if i % 3 == 1 else triangles
         n = tree.order.shape[0]
         for ci in range(chunk * n // N_CHUNKS, (chunk + 1) * n // N_CHUNKS):
-            update_cluster(vertex_boxes, tree, ci)
-    update_levels(vertices)
-    update_levels(edges)
-    update_levels(triangles)
+            update_cluster(vertex_boxes, tree, ci, tree.ends if is_end else tree.blocks)
+    update_levels(vertices, vertices.ends if is_end else vertices.blocks)
+    update_levels(edges, edges.ends if is_end else edges.blocks)
+    update_levels(triangles, triangles.ends if is_end else triangles.blocks)
 
 
 @kernel

@@ -11,6 +11,7 @@ Bit 8 * i + j of a mask speaks of box i of block a and box j of block b. The fun
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -64,21 +65,42 @@ def _pack(builder: Any, lane_masks: list[Any]) -> Any:
     return mask
 
 
+class _Sides:
+    """On which of the six sides boxes of two blocks are not apart."""
+
+    def __init__(self, block_a: _Block, block_b: _Block) -> None:
+        self.builder, self.block_a = block_a.builder, block_a
+        self.opposite = [self.builder.fneg(block_b.row((d + 3) % BOUNDS)) for d in range(BOUNDS)]
+
+    def tests(self, lane: int) -> list[Any]:
+        """For each side, eight bits: box `lane` of block a against all of block b."""
+        compare = self.builder.fcmp_ordered
+        return [compare("<=", self.block_a.spread(d, lane), self.opposite[d]) for d in range(BOUNDS)]
+
+
 def _overlap_mask(typing_context: Any, blocks_a: Any, a: Any, blocks_b: Any, b: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         block_a = _Block(context, builder, signature.args[0], args[0], args[1], BOUNDS)
         block_b = _Block(context, builder, signature.args[2], args[2], args[3], BOUNDS)
-        opposite = [builder.fneg(block_b.row((d + 3) % BOUNDS)) for d in range(BOUNDS)]
-        lane_masks = []
-        for lane in range(LANES):
-            tests = [builder.fcmp_ordered("<=", block_a.spread(d, lane), opposite[d]) for d in range(BOUNDS)]
-            bits = tests[0]
-            for test in tests[1:]:
-                bits = builder.and_(bits, test)
-            lane_masks.append(bits)
-        return _pack(builder, lane_masks)
+        sides = _Sides(block_a, block_b)
+        return _pack(builder, [reduce(builder.and_, sides.tests(lane)) for lane in range(LANES)])
 
     return types.uint64(blocks_a, types.int64, blocks_b, types.int64), codegen
+
+
+def _meeting_mask(typing_context: Any, starts_a: Any, ends_a: Any, a: Any, starts_b: Any, ends_b: Any, b: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        blocks = [
+            _Block(context, builder, signature.args[k], args[k], args[3 * (k // 3) + 2], BOUNDS) for k in (0, 1, 3, 4)
+        ]
+        start, end = _Sides(blocks[0], blocks[2]), _Sides(blocks[1], blocks[3])
+        lane_masks = []
+        for lane in range(LANES):
+            either = [builder.or_(*tests) for tests in zip(start.tests(lane), end.tests(lane), strict=True)]
+            lane_masks.append(reduce(builder.and_, either))
+        return _pack(builder, lane_masks)
+
+    return types.uint64(starts_a, ends_a, types.int64, starts_b, ends_b, types.int64), codegen
 
 
 def _shared_vertex_mask(typing_context: Any, corners_a: Any, a: Any, corners_b: Any, b: Any) -> Any:
@@ -115,6 +137,14 @@ def _count_bits(typing_context: Any, mask: Any) -> Any:
 
 overlap_mask: Any = intrinsic(_overlap_mask)
 """overlap_mask(blocks_a, a, blocks_b, b): which of the 8 x 8 boxes of two blocks touch; blocks (n, 6, 8) float32."""
+
+meeting_mask: Any = intrinsic(_meeting_mask)
+"""meeting_mask(starts_a, ends_a, a, starts_b, ends_b, b): which of 8 x 8 boxes may touch on their way.
+
+Those that are apart on one side at the start are left out if they are apart on the same side at the end. What is in the
+boxes moves evenly: its lowest place is a concave function of time, its highest a convex one, so if the one is above the
+other at both ends, it is so in between.
+"""
 
 shared_vertex_mask: Any = intrinsic(_shared_vertex_mask)
 """shared_vertex_mask(corners_a, a, corners_b, b): which of the 8 x 8 primitives share a vertex.

@@ -30,7 +30,7 @@ from weft.arrays import Bools, Ints, Longs
 from weft.collision.broad import Candidates, Counters, CrossCandidates, TestedBoxes
 from weft.collision.broad.boxes import build_boxes, refit_vertex_boxes
 from weft.collision.broad.cluster_tree import ClusterTree, build_cluster_tree, update_blocks, update_marks, update_order
-from weft.collision.broad.lanes import LANES, count_bits, lowest_bit, overlap_mask, shared_vertex_mask
+from weft.collision.broad.lanes import LANES, count_bits, lowest_bit, meeting_mask, overlap_mask, shared_vertex_mask
 from weft.collision.broad.layout import centres, pattern_coordinates
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE, PairBuffer
 from weft.collision.broad.triangle_phase import apart_rows
@@ -51,6 +51,18 @@ _ROWS = np.array([sum(0xFF << (8 * i) for i in range(8) if byte >> i & 1) for by
 _FROM = np.uint64(sum(1 << (8 * i + j) for i in range(8) for j in range(i, 8)))
 
 
+Rules = tuple[bool, bool, bool, bool]
+"""within one tree, leave out primitives that share a vertex, leave out pairs without a mark, boxes move"""
+
+
+@kernel(inline=True)
+def touching_mask(tree_a: ClusterTree, tree_b: ClusterTree, rules: Rules, a: int, b: int) -> np.uint64:
+    """Which of the 8 x 8 pairs of boxes of two blocks may touch."""
+    if rules[3]:
+        return meeting_mask(tree_a.blocks, tree_a.ends, a, tree_b.blocks, tree_b.ends, b)  # type: ignore[no-any-return]
+    return overlap_mask(tree_a.blocks, a, tree_b.blocks, b)  # type: ignore[no-any-return]
+
+
 @kernel(inline=True)
 def marked_mask(tree_a: ClusterTree, tree_b: ClusterTree, a: int, b: int) -> np.uint64:
     """Which of the 8 x 8 pairs of boxes of two blocks hold a marked vertex."""
@@ -59,7 +71,7 @@ def marked_mask(tree_a: ClusterTree, tree_b: ClusterTree, a: int, b: int) -> np.
 
 @kernel
 def expand_front(
-    tree_a: ClusterTree, tree_b: ClusterTree, rules: tuple[bool, bool, bool], front: Longs, spare: Longs
+    tree_a: ClusterTree, tree_b: ClusterTree, rules: Rules, front: Longs, spare: Longs
 ) -> tuple[int, int, int]:
     """Pairs of nodes whose boxes touch, level by level, until there are enough to share out.
 
@@ -99,7 +111,7 @@ def expand_front(
 def node_mask(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
-    rules: tuple[bool, bool, bool],
+    rules: Rules,
     level_a: int,
     level_b: int,
     a: int,
@@ -110,7 +122,7 @@ def node_mask(
     block_b = tree_b.levels[level_b] + b
     tree_a.touched[block_a] = 1
     tree_b.touched[block_b] = 1
-    mask = overlap_mask(tree_a.blocks, block_a, tree_b.blocks, block_b)
+    mask = touching_mask(tree_a, tree_b, rules, block_a, block_b)
     if rules[0] and a == b:
         mask &= _FROM
     if rules[2]:
@@ -140,7 +152,7 @@ def any_row(mask: np.uint64) -> np.uint64:
 def write_batch(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
-    rules: tuple[bool, bool, bool],
+    rules: Rules,
     batch: Longs,
     n: int,
     masks: npt.NDArray[np.uint64],
@@ -150,16 +162,15 @@ def write_batch(
 ) -> int:
     """Write the rows of `n` pairs of clusters from row `at` on, go on counting from row `end` on; return the next row.
 
-    `rules` are (within one tree, leave out primitives that share a vertex, leave out pairs without a mark). Three
-    loops, the first two without branches: each keeps only what has bits left.
+    Three loops, the first two without branches: each keeps only what has bits left.
     """
-    is_self, is_apart, is_marked = rules
+    is_self, is_apart, is_marked, _ = rules
     n_hit = 0
     for i in range(n):
         a, b = batch[i, 0], batch[i, 1]
         tree_a.touched[a] = 1
         tree_b.touched[b] = 1
-        mask = overlap_mask(tree_a.blocks, a, tree_b.blocks, b)
+        mask = touching_mask(tree_a, tree_b, rules, a, b)
         if is_self and a == b:
             mask &= _ABOVE
         if is_marked:
@@ -200,7 +211,7 @@ def write_batch(
 def search_chunk(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
-    rules: tuple[bool, bool, bool],
+    rules: Rules,
     level: int,
     front: Longs,
     first: int,
@@ -251,7 +262,7 @@ def search_chunk(
 def search_front(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
-    rules: tuple[bool, bool, bool],
+    rules: Rules,
     level: int,
     front: Longs,
     n_front: int,
@@ -317,13 +328,21 @@ class LinearTree:
         self._tests = np.zeros(N_CHUNKS, np.int64)
         self._buffers: dict[str, PairBuffer] = {}
         self._marks: Bools | None = None  # those that the trees hold
+        self._is_moving = False
 
-    def refit(self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0) -> None:
+    def refit(
+        self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0, even: bool = False
+    ) -> None:
+        boxes, n = self._vertex_boxes, self.mesh.n_vertices
+        self._is_moving = even and x_t1 is not None
         with self.counters.timed(), threads_for(len(self.mesh.triangles)):
-            refit_vertex_boxes(x_t0, x_t1, margin, self.mesh.n_vertices, self._vertex_boxes)
+            refit_vertex_boxes(x_t0, None if self._is_moving else x_t1, margin, n, boxes)
             for tree in self._trees:
-                update_order(self._vertex_boxes, tree, self._keys[0], self._keys[1], self._order)
-            update_blocks(self._vertex_boxes, *self._trees)
+                update_order(boxes, tree, self._keys[0], self._keys[1], self._order)
+            update_blocks(boxes, *self._trees, is_end=False)
+            if self._is_moving:
+                refit_vertex_boxes(x_t1, None, margin, n, boxes)
+                update_blocks(boxes, *self._trees, is_end=True)
         self._marks = None
 
     def self_pairs(self) -> Ints:
@@ -368,7 +387,8 @@ class LinearTree:
     def tested_boxes(self) -> TestedBoxes:
         """Boxes of the triangle tree; level 0 of a block tree is its deepest."""
         tree = self.triangles
-        bounds = tree.blocks.transpose(0, 2, 1).reshape(-1, 6).astype(np.float64)
+        blocks = np.minimum(tree.blocks, tree.ends) if self._is_moving else tree.blocks
+        bounds = blocks.transpose(0, 2, 1).reshape(-1, 6).astype(np.float64)
         top = len(tree.levels) - 2
         depth = np.repeat(top - np.arange(top + 1), np.diff(tree.levels) * LANES)
         tested = np.repeat(tree.touched != 0, LANES)
@@ -384,6 +404,8 @@ class LinearTree:
     def _check(self, other: object) -> None:
         if not isinstance(other, LinearTree):
             raise WeftError(f"linear_tree: expected another linear_tree to search against, got {type(other).__name__}")
+        if other._is_moving != self._is_moving:
+            raise WeftError("linear_tree: refit both to the same step, evenly or not")
 
     def _search(
         self,
@@ -395,7 +417,7 @@ class LinearTree:
         is_apart: bool = False,
         is_marked: bool = False,
     ) -> Ints:
-        rules = is_self, is_apart, is_marked
+        rules = is_self, is_apart, is_marked, self._is_moving
         if is_marked and not any(tree_b is own for own in self._trees):
             tree_b = tree_b._replace(marked=np.zeros_like(tree_b.marked))
         for tree in (tree_a, tree_b):

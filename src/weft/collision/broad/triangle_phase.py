@@ -187,7 +187,9 @@ class TrianglePhase:
         self._buffers: dict[str, PairBuffer] = {}
         self._chunk_tests = np.zeros(N_CHUNKS, np.int64)
 
-    def refit(self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0) -> None:
+    def refit(
+        self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0, even: bool = False
+    ) -> None:
         p = self.primitives
         with self.counters.timed():
             self._ends = refit_vertex_boxes(x_t0, x_t1, margin, self.mesh.n_vertices, p.vertex_boxes)

@@ -22,12 +22,13 @@ from weft.collision.narrow.proximity import (
     unit_normal,
 )
 from weft.collision.response import Surroundings
+from weft.geometry.rows import mean_way
 from weft.geometry.vectors import Vector
 from weft.jit import kernel, prange
 
-NO_DRIFT = np.zeros(3)
 ASIDE = 1e-5  # edges: a vertex that is no further beside a triangle is above it, as on the border of a stack of sheets
 KEPT = 0.1  # of the contact distance: pairs that can come nearer than this are looked at
+SLOW = 2.0  # of the contact distance: vertices that go no further have short paths, whose boxes are quicker to test
 CHUNKS = 32
 NO_MARKS = np.zeros(0, np.uint8)
 
@@ -81,21 +82,24 @@ class PairFinder:
             self._body_triangles = bodies.triangles + np.int32(self._n)
             self._body_edges = bodies.topology.edges + np.int32(self._n)
 
-    def search(self, x_t0: Floats, x_t1: Floats, margin: float, drift: Floats = NO_DRIFT) -> None:
-        """Look for candidates: all that can cross while no vertex leaves the box around its path.
+    def search(self, x_t0: Floats, x_t1: Floats, margin: float) -> None:
+        """Look for candidates: all that can cross while every vertex goes straight to somewhere near `x_t1`.
 
-        That box is larger by half of `margin` [m] on all sides. The cloth's own pairs are looked for in a frame that
-        moves by `drift` (3,) [m] in the step.
+        That is no further from it than half of `margin` [m] along each axis.
         """
-        n, body_phase = self._n, self._body_phase
-        self._cloth_phase.refit(x_t0[:n], x_t1[:n] - drift, margin)
-        own, cross = self._cloth_phase.candidates(), None
-        if body_phase is not None:
-            if drift.any():
-                self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin)
-            body_phase.refit(x_t0[n:], x_t1[n:], margin)
-            cross = self._cloth_phase.candidates_with(body_phase)
-        self._candidates = self._rows(own, cross)
+        self._refit(x_t0, x_t1, margin, even=True)
+        self._candidates = self._find()
+
+    def _refit(self, x_t0: Floats, x_t1: Floats, margin: float, even: bool) -> None:
+        n = self._n
+        even = even and mean_way(x_t0[:n], x_t1[:n]) > SLOW * self.reach
+        self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin, even)
+        if self._body_phase is not None:
+            self._body_phase.refit(x_t0[n:], x_t1[n:], margin, even)
+
+    def _find(self, marks: Bools | None = None) -> list[CandidateRows]:
+        own, body_phase = self._cloth_phase.candidates(marks), self._body_phase
+        return self._rows(own, None if body_phase is None else self._cloth_phase.candidates_with(body_phase, marks))
 
     def _rows(self, own: Candidates, cross: CrossCandidates | None) -> list[CandidateRows]:
         rows = [
@@ -116,43 +120,34 @@ class PairFinder:
         """Vertex-triangle and edge-edge pairs; the first of the former, so many, are a cloth vertex on a body.
 
         They are the candidates that can cross if every vertex goes straight to a place that is no further than half of
-        `margin` [m] from its end, along each axis, and those that would meet on the way to `x_free`. What vertices do
-        otherwise is for `near_marked`.
+        `margin` [m] from its end, along each axis, and those that would meet on the way to `x_free`.
         """
         spaces, margin = (self.reach, KEPT * self.reach), 0.5 * margin
         rows = [near_rows(*part, x_t0, x_t1, x_free, margin, spaces, False, NO_MARKS) for part in self._candidates]
         return self._measured(x_t0, x_free, rows), 0 if self._body_phase is None else len(rows[0])
 
-    def near_marked(self, x_t0: Floats, x_t1: Floats, marks: Bytes) -> tuple[Pairs, Pairs]:
-        """The candidates that have a vertex with the mark 1 and can cross; every vertex goes straight to `x_t1`."""
-        return self._near_of(self._candidates, x_t0, x_t1, marks, may_stop=False)
+    def near_marked(self, x_t0: Floats, x_t1: Floats, margin: float, marks: Bytes) -> tuple[Pairs, Pairs]:
+        """All that can cross and have a vertex of the cloth with the mark 1; every vertex goes straight to `x_t1`."""
+        self._refit(x_t0, x_t1, margin, even=True)
+        return self._near_of(x_t0, x_t1, marks, may_stop=False)
 
     def set_paths(self, x_t0: Floats, x_t1: Floats, margin: float) -> None:
         """What `along_paths` looks at from now on: paths that are straight, and end or stop on their way."""
         self._paths: tuple[Floats, Floats, float] | None = (x_t0, x_t1, margin)
 
-    def along_paths(self, x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool) -> tuple[Pairs, Pairs]:
+    def along_paths(self, x_t0: Floats, x_t1: Floats, marks: Bytes) -> tuple[Pairs, Pairs]:
         """All that can cross and have a vertex of the cloth with the mark 1, and none with the mark 2.
 
-        Every vertex goes straight to `x_t1`, along a part of its path (see `set_paths`). Where it `may_stop` on its
-        way there, boxes around paths must be apart.
+        Every vertex goes straight towards `x_t1`, along a part of its path (see `set_paths`), and may stop on its way.
         """
-        n, body_phase = self._n, self._body_phase
         if self._paths is not None:
-            start, end, margin = self._paths
+            self._refit(*self._paths, even=False)
             self._paths = None
-            self._cloth_phase.refit(start[:n], end[:n], margin)
-            if body_phase is not None:
-                body_phase.refit(start[n:], end[n:], margin)
-        looked_for = marks[:n] == 1
-        own = self._cloth_phase.candidates(looked_for)
-        cross = None if body_phase is None else self._cloth_phase.candidates_with(body_phase, looked_for)
-        return self._near_of(self._rows(own, cross), x_t0, x_t1, marks, may_stop)
+        return self._near_of(x_t0, x_t1, marks, may_stop=True)
 
-    def _near_of(
-        self, candidates: list[CandidateRows], x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool
-    ) -> tuple[Pairs, Pairs]:
+    def _near_of(self, x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool) -> tuple[Pairs, Pairs]:
         spaces = KEPT * self.reach, KEPT * self.reach
+        candidates = self._find(marks[: self._n] == 1)
         rows = [near_rows(*part, x_t0, x_t1, x_t1, 0.0, spaces, may_stop, marks) for part in candidates]
         return self._measured(x_t0, x_t1, rows)
 

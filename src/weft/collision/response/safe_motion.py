@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import Bools, Bytes, Floats, Ints
+from weft.arrays import Bools, Floats, Ints
 from weft.collision.narrow.conservative import first_contact
 from weft.collision.response.pairs import Pairs, along, bounds, free_space
 from weft.jit import kernel, prange
@@ -166,37 +166,3 @@ def hold_back(
                     lowered[v] = now
                     changed = True
     return stuck
-
-
-@kernel
-def leaves_boxes(
-    x: Floats,
-    likely: Floats,
-    box_ends: Floats,
-    goal: Floats,
-    drift: Floats,
-    margin: float,
-    n: int,
-    elsewhere_out: Bytes,
-    left_out: Bytes,
-) -> None:
-    """Mark those of the first `n` vertices that end further than `margin` [m] from where they were `likely` to, or that
-    leave the box in which their pairs were looked for, that around the path to `box_ends` and a margin.
-
-    Pairs of the cloth with itself were looked for in a frame that moves by `drift`. What all vertices do beyond that,
-    on average, is of no concern to them: it is as if the frame had done it, too.
-    """
-    off = np.zeros(3)
-    for i in range(n):
-        for c in range(3):
-            off[c] += (goal[i, c] - likely[i, c]) / n
-    for i in range(n):
-        is_elsewhere = has_left = False
-        for c in range(3):
-            start, end, place = x[i, c], box_ends[i, c], goal[i, c]
-            has_left |= place < min(start, end) - margin or place > max(start, end) + margin
-            is_elsewhere |= abs(place - likely[i, c]) > margin or abs(place - off[c] - likely[i, c]) > margin
-            end, place = end - drift[c], place - drift[c] - off[c]
-            has_left |= place < min(start, end) - margin or place > max(start, end) + margin
-        elsewhere_out[i] = is_elsewhere
-        left_out[i] = has_left
