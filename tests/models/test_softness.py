@@ -32,7 +32,7 @@ def test_threads_are_as_soft_as_measured():
     assert (weft.tolist(), warp.tolist()) == ([1.6], [1.0])
 
 
-@pytest.mark.parametrize("shear", [500.0, 800.0])
+@pytest.mark.parametrize("shear", [800.0, 1200.0])
 def test_the_bias_is_as_soft_as_a_strip_cut_along_it(shear):
     """The strain of such a strip under a pull p: threads take p / 2 each, and shear p / 2 turns them."""
     mesh = build_grid((1.0, 1.0), (5, 5))

@@ -9,11 +9,11 @@ from weft.geometry.mesh import Mesh
 from weft.models.fabrics import Fabric
 from weft.models.hinge import build_frames
 
-SOFTEST = 3.0  # at most: a mesh whose edges are several times too long looks torn, however soft the cloth
+SOFTEST = 2.0  # at most: a mesh whose edges are several times too long looks torn, however soft the cloth
 
 
 def edge_softness(mesh: Mesh, fabric: Fabric) -> Floats:
-    """(e,) the strain of each edge under a pull along it, over that of the stiffer thread under the same; 1 to 3.
+    """(e,) the strain of each edge under a pull along it, over that of the stiffer thread under the same; 1 to 2.
 
     At the angle p from the weft, a strip of an orthotropic sheet has the compliance
 
