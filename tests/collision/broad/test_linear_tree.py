@@ -135,3 +135,53 @@ def test_trees_of_different_steps_are_refused():
     other.refit(state.x_t0, state.x_t1, state.margin, even=True)
     with pytest.raises(WeftError, match="refit both"):
         phase.candidates_with(other)
+
+
+def all_rows(mesh):
+    """The four vertices of every vertex and triangle, and of every two edges, that share none."""
+    n, edges = mesh.n_vertices, mesh.topology.edges
+    first = np.concatenate([np.repeat(np.arange(n), len(mesh.triangles))[:, None], np.tile(mesh.triangles, (n, 1))], 1)
+    a, b = np.triu_indices(len(edges), 1)
+    second = np.concatenate([edges[a], edges[b]], axis=1)
+    apart = [
+        (first[:, :1] != first[:, 1:]).all(axis=1),
+        (second[:, :2, None] != second[:, None, 2:]).all(axis=(1, 2)),
+    ]
+    return {False: first[apart[0]], True: second[apart[1]]}
+
+
+@pytest.mark.parametrize("even", [False, True])
+def test_widened_boxes_miss_nothing_that_marked_vertices_meet_anywhere_on_their_way(rng, even):
+    """Others go where they were to; the marked ones go elsewhere, and may wait at any place on their way."""
+    state = states.crumpled((9, 8))
+    n, margin = state.mesh.n_vertices, 0.02
+    marks = np.zeros(n, np.bool_)
+    marks[rng.choice(n, 4, replace=False)] = True
+    goal = state.x_t1.copy()
+    goal[marks] += 0.3 * rng.normal(size=(4, 3))
+    phase = LinearTree(state.mesh)
+    phase.refit(state.x_t0, state.x_t1, margin, even)
+    narrow = rows_of(state.mesh, phase.candidates(marks))
+    phase.widen(marks, state.x_t0, goal, margin)
+    found, n_more = rows_of(state.mesh, phase.candidates(marks)), 0
+    for is_edges, rows in all_rows(state.mesh).items():
+        rows = np.ascontiguousarray(rows[marks[rows].any(axis=1)], np.int32)
+        known, before = ({tuple(row) for row in each[is_edges].tolist()} for each in (found, narrow))
+        for t in np.linspace(0.0, 1.0, 6):
+            for waits in np.linspace(0.0, 1.0, 6):
+                x = (1.0 - t) * state.x_t0 + t * state.x_t1
+                x[marks] = ((1.0 - waits) * state.x_t0 + waits * goal)[marks]
+                near = rows[measured(x, x, rows, is_edges, np.inf, 0.0).gaps <= margin]
+                assert {tuple(row) for row in near.tolist()} <= known
+                n_more += len({tuple(row) for row in near.tolist()} - before)
+    assert n_more > 0
+
+
+def test_a_widened_box_refuses_what_is_no_place():
+    state = states.crumpled()
+    phase, marks = make(state), np.zeros(state.mesh.n_vertices, np.bool_)
+    marks[3] = True
+    goal = state.x_t1.copy()
+    goal[3, 1] = np.nan
+    with pytest.raises(WeftError, match="vertex 3 is NaN"):
+        phase.widen(marks, state.x_t0, goal, 0.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
 
+from weft.collision.broad.linear_tree import LinearTree
 from weft.collision.certificate import self_intersections
 from weft.collision.response.contact_law import Slips, let_slide, push_off
 from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters
@@ -37,6 +38,25 @@ def test_nothing_meets_on_the_way(seed, speed):
     response, end = finished(cloth, goal, rounds=1)
     assert n_meetings(cloth.positions, end, cloth.triangles) == 0
     assert response.held_back > 0
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_meets_where_a_few_go_another_way(seed, rounds, monkeypatch):
+    """The boxes are widened for these few, and for those that they hold back."""
+    rng = np.random.default_rng(seed)
+    cloth = soup(rng, 60, 1.0)
+    guess = cloth.positions + np.array([0.0, 0.0, -0.3])
+    goal = guess.copy()
+    goal[rng.choice(180, 6, replace=False)] += 0.8 * rng.normal(size=(6, 3))
+    widened = []
+    widen = LinearTree.widen
+    monkeypatch.setattr(LinearTree, "widen", lambda self, *args: widened.append(args) or widen(self, *args))
+    assert n_meetings(cloth.positions, goal, cloth.triangles) > 0
+    _, end = finished(cloth, goal, guess=guess, rounds=rounds)
+    assert len(self_intersections(end, cloth.triangles)) == 0
+    assert rounds > 1 or n_meetings(cloth.positions, end, cloth.triangles) == 0
+    assert widened
 
 
 def test_more_rounds_go_further_and_cross_nothing(rng):

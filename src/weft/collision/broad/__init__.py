@@ -118,6 +118,8 @@ class BroadPhase(Protocol):
     Parameters: ClassVar[type[Parameters]]
     complete: bool
     """finds every pair whose boxes touch; False only where a published method misses some"""
+    can_widen: bool
+    """has `widen(marks, x_t0, x_t1, margin)`: from then on marked vertices (n,) may be anywhere on their way"""
     counters: Counters
 
     def __init__(self, mesh: Mesh, parameters: Any = None) -> None: ...

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Bools, Floats, Ints
 from weft.errors import WeftError
 from weft.jit import kernel
 
@@ -45,6 +45,26 @@ def update_vertex_boxes(x_t0: Floats, x_t1: Floats, half_margin: float, boxes_ou
             minus_upper = -max(a, b) - half_margin
             boxes_out[vi, d] = np.float32(lower - abs(lower) * OUTWARD - SMALLEST)
             boxes_out[vi, d + 3] = np.float32(minus_upper - abs(minus_upper) * OUTWARD - SMALLEST)
+        if bad < 0 and not size < FARTHEST:
+            bad = vi
+    return bad
+
+
+@kernel
+def widen_vertex_boxes(marks: Bools, x_t0: Floats, x_t1: Floats, half_margin: float, boxes_inout: Boxes) -> int:
+    """Enlarge the boxes of marked vertices to hold their way; return the first that is NaN or too far away, or -1."""
+    bad = -1
+    for vi in range(len(marks)):
+        if not marks[vi]:
+            continue
+        size = 0.0
+        for d in range(3):
+            a, b = x_t0[vi, d], x_t1[vi, d]
+            size += abs(a) + abs(b)
+            lower, minus_upper = min(a, b) - half_margin, -max(a, b) - half_margin
+            boxes_inout[vi, d] = min(boxes_inout[vi, d], np.float32(lower - abs(lower) * OUTWARD - SMALLEST))
+            minus_upper = minus_upper - abs(minus_upper) * OUTWARD - SMALLEST
+            boxes_inout[vi, d + 3] = min(boxes_inout[vi, d + 3], np.float32(minus_upper))
         if bad < 0 and not size < FARTHEST:
             bad = vi
     return bad
@@ -91,10 +111,14 @@ def refit_vertex_boxes(
     end = start if x_t1 is None else _as_rows(x_t1, n_vertices, "x_t1")
     if not 0.0 <= margin < np.inf:
         raise WeftError(f"margin: expected a finite length of at least 0 m, got {margin}")
-    bad = update_vertex_boxes(start, end, 0.5 * margin, boxes_out)
-    if bad >= 0:
-        raise WeftError(f"positions: vertex {bad} is NaN, infinite or beyond {FARTHEST:.0e} m")
+    refuse_far(update_vertex_boxes(start, end, 0.5 * margin, boxes_out))
     return start, end
+
+
+def refuse_far(vertex: int) -> None:
+    """Raise, unless `vertex` is -1."""
+    if vertex >= 0:
+        raise WeftError(f"positions: vertex {vertex} is NaN, infinite or beyond {FARTHEST:.0e} m")
 
 
 def _as_rows(x: npt.ArrayLike, n_vertices: int, name: str) -> Floats:

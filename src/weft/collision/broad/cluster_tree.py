@@ -185,6 +185,18 @@ def update_blocks(
 
 
 @kernel
+def widen_blocks(vertex_boxes: Boxes, tree: ClusterTree, blocks: Boxes) -> None:
+    """Bring those of `blocks`, the tree's own or its ends, up to date that hold a marked vertex; see `update_marks`."""
+    for ci in range(len(tree.order)):
+        if tree.marked[tree.rank[ci]] != 0:
+            update_cluster(vertex_boxes, tree, ci, blocks)
+    for level in range(1, tree.levels.shape[0] - 2):
+        for place in range(tree.levels[level + 1] - tree.levels[level]):
+            if tree.marked[tree.levels[level] + place] != 0:
+                update_parent(tree, level, place, blocks)
+
+
+@kernel
 def update_marks(marks: Bools, tree: ClusterTree) -> None:
     """Overwrite `marked` from the marks (n + 1,) of vertices, the empty one last; `rank` must be up to date. O(n)."""
     corners, marked, levels = tree.corners, tree.marked, tree.levels

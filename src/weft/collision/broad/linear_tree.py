@@ -26,10 +26,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import Bools, Ints, Longs
+from weft.arrays import Bools, Floats, Ints, Longs
 from weft.collision.broad import Candidates, Counters, CrossCandidates, TestedBoxes
-from weft.collision.broad.boxes import build_boxes, refit_vertex_boxes
-from weft.collision.broad.cluster_tree import ClusterTree, build_cluster_tree, update_blocks, update_marks, update_order
+from weft.collision.broad.boxes import build_boxes, refit_vertex_boxes, refuse_far, widen_vertex_boxes
+from weft.collision.broad.cluster_tree import (
+    ClusterTree,
+    build_cluster_tree,
+    update_blocks,
+    update_marks,
+    update_order,
+    widen_blocks,
+)
 from weft.collision.broad.lanes import LANES, count_bits, lowest_bit, meeting_mask, overlap_mask, shared_vertex_mask
 from weft.collision.broad.layout import centres, pattern_coordinates
 from weft.collision.broad.pair_buffer import N_CHUNKS, STRIDE, PairBuffer
@@ -302,6 +309,7 @@ class LinearTree:
 
     Parameters = LinearTreeParameters
     complete = True
+    can_widen = True
 
     def __init__(self, mesh: Mesh, parameters: LinearTreeParameters | None = None) -> None:
         self.parameters = parameters or LinearTreeParameters()
@@ -311,7 +319,8 @@ class LinearTree:
         topology = mesh.topology
         coordinates = pattern_coordinates(mesh)
         used = np.unique(mesh.triangles)  # a vertex that no triangle has takes no part
-        self._vertex_boxes = build_boxes(n + 1)  # the last one stays empty
+        # around paths or at the start, and at the end; the last one stays empty
+        self._vertex_boxes = build_boxes(n + 1), build_boxes(n + 1)
         self._trees = tuple(
             build_cluster_tree(rows, names.astype(np.int32), centres(coordinates, rows), n)
             for rows, names in (
@@ -333,17 +342,26 @@ class LinearTree:
     def refit(
         self, x_t0: npt.ArrayLike, x_t1: npt.ArrayLike | None = None, margin: float = 0.0, even: bool = False
     ) -> None:
-        boxes, n = self._vertex_boxes, self.mesh.n_vertices
-        self._is_moving = even and x_t1 is not None
+        boxes, end_boxes = self._vertex_boxes
+        n, trees, end = self.mesh.n_vertices, (self.vertices, self.edges, self.triangles), x_t1 if even else None
         with self.counters.timed(), threads_for(len(self.mesh.triangles)):
-            refit_vertex_boxes(x_t0, None if self._is_moving else x_t1, margin, n, boxes)
-            for tree in self._trees:
+            refit_vertex_boxes(x_t0, None if even else x_t1, margin, n, boxes)
+            for tree in trees:
                 update_order(boxes, tree, self._keys[0], self._keys[1], self._order)
-            update_blocks(boxes, *self._trees, is_end=False)
-            if self._is_moving:
-                refit_vertex_boxes(x_t1, None, margin, n, boxes)
-                update_blocks(boxes, *self._trees, is_end=True)
-        self._marks = None
+            update_blocks(boxes, *trees, False)
+            if end is not None:
+                refit_vertex_boxes(end, None, margin, n, end_boxes)
+                update_blocks(end_boxes, *trees, True)
+        self._marks, self._is_moving = None, end is not None
+
+    def widen(self, marks: Bools, x_t0: Floats, x_t1: Floats, margin: float) -> None:
+        """Enlarge boxes so that marked vertices (n,) may be anywhere on their way, at any time of the step."""
+        with self.counters.timed():
+            self._mark(marks)
+            for boxes, is_end in zip(self._vertex_boxes, (False, True)[: 1 + self._is_moving], strict=False):
+                refuse_far(widen_vertex_boxes(marks, x_t0, x_t1, 0.5 * margin, boxes))
+                for tree in self._trees:
+                    widen_blocks(boxes, tree, tree.ends if is_end else tree.blocks)
 
     def self_pairs(self) -> Ints:
         with self.counters.timed():
@@ -397,7 +415,7 @@ class LinearTree:
 
     def memory(self) -> int:
         total = sum(buffer.nbytes for buffer in self._buffers.values())
-        for part in (*self._trees, (self._vertex_boxes, self._keys, self._order), self._fronts):
+        for part in (*self._trees, (*self._vertex_boxes, self._keys, self._order), self._fronts):
             total += sum(array.nbytes for array in part if isinstance(array, np.ndarray))
         return total
 

@@ -178,6 +178,7 @@ class TrianglePhase:
 
     Parameters: ClassVar[type[Parameters]]
     complete = True
+    can_widen = False
 
     def __init__(self, mesh: Mesh, parameters: Any = None) -> None:
         self.parameters: Any = parameters if parameters is not None else self.Parameters()

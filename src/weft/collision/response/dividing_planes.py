@@ -250,11 +250,8 @@ class DividingPlanes:
         Vertices that end elsewhere than was likely have other pairs than those that were found.
         """
         elsewhere = further_apart(goal, self._likely, self._margin).astype(np.uint8)
-        pairs = list(self._pairs)
-        if elsewhere.any():
-            pairs += self._finder.near_marked(self._x, goal, 2.0 * CLOSEST, elsewhere)
-        self._finder.set_paths(self._x, goal, 2.0 * CLOSEST)
-        watched = self._unsafe(self._x, goal, pairs)
+        others = self._finder.near_marked(self._x, goal, 2.0 * CLOSEST, elsewhere)
+        watched = self._unsafe(self._x, goal, [*self._pairs, *others])
         return self._go(self._x, goal, watched, np.zeros(len(goal), np.uint8), squeezed)
 
     def follow(self, goal: Floats) -> Floats:

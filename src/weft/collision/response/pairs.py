@@ -29,6 +29,7 @@ from weft.jit import kernel, prange
 ASIDE = 1e-5  # edges: a vertex that is no further beside a triangle is above it, as on the border of a stack of sheets
 KEPT = 0.1  # of the contact distance: pairs that can come nearer than this are looked at
 SLOW = 2.0  # of the contact distance: vertices that go no further have short paths, whose boxes are quicker to test
+FEW = 0.05  # of all vertices: boxes are widened for them, rather than all be fitted anew
 CHUNKS = 32
 NO_MARKS = np.zeros(0, np.uint8)
 
@@ -78,6 +79,9 @@ class PairFinder:
         self._cloth_phase = surroundings.broad(cloth)
         self._body_phase = None if bodies is None else surroundings.broad(bodies)
         self._triangles, self._edges = cloth.triangles, cloth.topology.edges
+        self._paths: tuple[Floats, Floats, float] | None = None  # to be looked at, where the boxes do not hold them yet
+        self._holds_likely = False  # the boxes hold what `search` was asked for,
+        self._holds_ends = False  # or where all vertices without a mark go
         if bodies is not None:
             self._body_triangles = bodies.triangles + np.int32(self._n)
             self._body_edges = bodies.topology.edges + np.int32(self._n)
@@ -88,10 +92,11 @@ class PairFinder:
         That is no further from it than half of `margin` [m] along each axis.
         """
         self._refit(x_t0, x_t1, margin, even=True)
+        self._holds_likely = True
         self._candidates = self._find()
 
     def _refit(self, x_t0: Floats, x_t1: Floats, margin: float, even: bool) -> None:
-        n = self._n
+        n, self._holds_likely = self._n, False
         even = even and mean_way(x_t0[:n], x_t1[:n]) > SLOW * self.reach
         self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin, even)
         if self._body_phase is not None:
@@ -126,24 +131,41 @@ class PairFinder:
         rows = [near_rows(*part, x_t0, x_t1, x_free, margin, spaces, False, NO_MARKS) for part in self._candidates]
         return self._measured(x_t0, x_free, rows), 0 if self._body_phase is None else len(rows[0])
 
-    def near_marked(self, x_t0: Floats, x_t1: Floats, margin: float, marks: Bytes) -> tuple[Pairs, Pairs]:
-        """All that can cross and have a vertex of the cloth with the mark 1; every vertex goes straight to `x_t1`."""
-        self._refit(x_t0, x_t1, margin, even=True)
+    def near_marked(self, x_t0: Floats, x_t1: Floats, margin: float, marks: Bytes) -> tuple[Pairs, ...]:
+        """All that can cross and have a vertex of the cloth with the mark 1; every vertex goes straight to `x_t1`.
+
+        Those without a mark end no further from where `search` had them go than it allows. `along_paths` then looks at
+        these paths.
+        """
+        self._paths, self._holds_ends = (x_t0, x_t1, margin), self._holds_likely
+        if not marks.any():
+            return ()
+        if not (self._holds_likely and self._widen(x_t0, x_t1, margin, marks)):
+            self._refit(x_t0, x_t1, margin, even=True)
+        self._holds_ends = True
         return self._near_of(x_t0, x_t1, marks, may_stop=False)
 
     def set_paths(self, x_t0: Floats, x_t1: Floats, margin: float) -> None:
-        """What `along_paths` looks at from now on: paths that are straight, and end or stop on their way."""
-        self._paths: tuple[Floats, Floats, float] | None = (x_t0, x_t1, margin)
+        """Have `along_paths` look at other paths, from where the last ones ended: only marked vertices go on."""
+        self._paths = x_t0, x_t1, margin
 
     def along_paths(self, x_t0: Floats, x_t1: Floats, marks: Bytes) -> tuple[Pairs, Pairs]:
         """All that can cross and have a vertex of the cloth with the mark 1, and none with the mark 2.
 
-        Every vertex goes straight towards `x_t1`, along a part of its path (see `set_paths`), and may stop on its way.
+        Every vertex goes straight towards `x_t1`, along a part of its path; those with a mark may stop on their way.
         """
-        if self._paths is not None:
+        if self._paths is not None and not (self._holds_ends and self._widen(*self._paths, marks)):
             self._refit(*self._paths, even=False)
-            self._paths = None
+            self._paths, self._holds_ends = None, True
         return self._near_of(x_t0, x_t1, marks, may_stop=True)
+
+    def _widen(self, x_t0: Floats, x_t1: Floats, margin: float, marks: Bytes) -> bool:
+        """Have the boxes hold the ways of vertices with the mark 1, if these are few; False where they are not."""
+        phase, which = self._cloth_phase, marks[: self._n] == 1
+        if not phase.can_widen or np.count_nonzero(which) > FEW * self._n:
+            return False
+        phase.widen(which, x_t0[: self._n], x_t1[: self._n], margin)
+        return True
 
     def _near_of(self, x_t0: Floats, x_t1: Floats, marks: Bytes, may_stop: bool) -> tuple[Pairs, Pairs]:
         spaces = KEPT * self.reach, KEPT * self.reach
