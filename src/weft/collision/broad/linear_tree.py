@@ -134,7 +134,7 @@ def node_mask(
         mask &= _FROM
     if rules[2]:
         mask &= marked_mask(tree_a, tree_b, block_a, block_b)
-    return mask  # type: ignore[no-any-return]
+    return mask
 
 
 @kernel
