@@ -11,9 +11,9 @@ Not from the papers. What makes it fast, each measured on crumpled cloth of 101 
   upper boxes follow the crumpled shape rather than the pattern.
 - Boxes stand in blocks of eight, and one vector routine tests two blocks, 64 pairs of boxes, in 12 ns (`lanes`). It
   serves every level: a pair of nodes, a pair of clusters. Testing one cluster against eight nodes took twice as long.
-- Boxes move with what is in them, where vertices go at an even pace: two that are apart on the same side at both ends of
-  the step never touch. Cloth of 201 x 201 vertices that falls on a table has 1,500,000 candidates by boxes around paths,
-  and 310,000 by boxes that move, as many as at rest; each test takes half as long again.
+- Boxes move with what is in them, where vertices go at an even pace: two that are apart on the same side at both ends
+  of the step never touch. Cloth of 201 x 201 vertices that falls on a table has 1,500,000 candidates by boxes around
+  paths, and 310,000 by boxes that move, as many as at rest; each test takes half as long again.
 - Cluster pairs are collected in batches and run through three loops without branches (overlap, shared vertices,
   rows): 17 % less than deciding pair by pair, since those branches cannot be predicted.
 
