@@ -166,9 +166,9 @@ def test_cloth_that_lies_is_expected_to_lie_on(monkeypatch):
     counts = []
     search = PairFinder.near_marked
 
-    def counted(finder, x_t0, x_t1, marks):
+    def counted(finder, x_t0, x_t1, margin, marks):
         counts.append(int(marks.sum()))
-        return search(finder, x_t0, x_t1, marks)
+        return search(finder, x_t0, x_t1, margin, marks)
 
     monkeypatch.setattr(PairFinder, "near_marked", counted)
     for _ in range(5):
