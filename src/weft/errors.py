@@ -13,6 +13,10 @@ class WeftError(Exception):
     """
 
 
+class UnstableError(WeftError):
+    """A step that led nowhere: a shorter one may."""
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the closest of `valid`, or the list of all of them."""
     names = sorted(valid)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.errors import WeftError
+from weft.errors import UnstableError, WeftError
 from weft.jit import threads_for
 from weft.scene.schema import Scene
 from weft.simulation import simulation as module
@@ -254,3 +254,23 @@ def test_neighbours_follow_a_vertex_that_is_held_back():
     assert len(module.overstretched(x, eased, *args)) == 0
     np.testing.assert_array_equal(eased[44], x[44])
     assert np.abs(eased[40] - x[40]).max() > 0.005
+
+
+def test_a_step_that_leads_nowhere_is_halved(monkeypatch):
+    """The engine takes two steps of half the length, until they are the shortest: then it says what is wrong."""
+    simulation = build({}, method={})
+    solve, lengths = simulation.integrator.solve, []
+
+    def unstable(constraints):
+        lengths.append(simulation.integrator._dt)
+        if simulation.integrator._dt > 0.9 * limit:
+            raise UnstableError("forces are not finite")
+        return solve(constraints)
+
+    monkeypatch.setattr(simulation.integrator, "solve", unstable)
+    limit = simulation.dt
+    simulation.step()
+    assert lengths == [simulation.dt, 0.5 * simulation.dt, 0.5 * simulation.dt]
+    limit = 0.0
+    with pytest.raises(UnstableError, match="not finite"):
+        simulation.step()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import Bools, Floats, Ints
-from weft.errors import WeftError
+from weft.errors import UnstableError
 from weft.jit import kernel, prange
 from weft.linear.blocks import block_products, build_matrix, update_implicit_matrix, update_stiffness_product
 from weft.linear.constraints import Constraints, held_vertices
@@ -109,7 +109,7 @@ class FilteredSystem:
         self.iterations += iterations
         # conjugate gradients stop at once where a number is not one
         if not all(np.isfinite(part).all() for part in (dv, right, self._patches.piece_blocks)):
-            raise WeftError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
+            raise UnstableError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
         if self._n_pieces == 1 or len(c.springs.vertices) == 0:  # else they could meet each other
             self._shift_pieces(c, right, dv)
         return dv, self.impulses(c, dv, right, held_vertices(c))

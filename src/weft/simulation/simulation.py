@@ -15,7 +15,7 @@ from weft.bodies.contacts import find_contacts
 from weft.bodies.shapes import Plane
 from weft.collision.broad import join_meshes
 from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
-from weft.errors import WeftError
+from weft.errors import UnstableError, WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.edges import edge_lengths, mark_rings, overstretched
 from weft.geometry.mesh import Mesh
@@ -235,7 +235,13 @@ class Simulation:
 
     def _advance(self, state: State, time: float, dt: float, halvings: int) -> State:
         """One step of `dt`, or two of half of it where one is too long (see `_try`)."""
-        moved = self._try(state, time, dt)
+        try:
+            moved = self._try(state, time, dt)
+        except UnstableError:
+            if not self.response.uses_springs or dt < 1.5 * SHORTEST:
+                raise
+            self._went_too_far |= dt == self.dt
+            moved = None
         if moved is not None:
             return moved
         if halvings == 0:
