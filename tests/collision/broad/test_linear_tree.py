@@ -154,6 +154,7 @@ def all_rows(mesh):
 def test_widened_boxes_miss_nothing_that_marked_vertices_meet_anywhere_on_their_way(rng, even):
     """Others go where they were to; the marked ones go elsewhere, and may wait at any place on their way."""
     state = states.crumpled((9, 8))
+    state = state._replace(x_t1=state.x_t0 + 0.2 * rng.normal(size=state.x_t0.shape))
     n, margin = state.mesh.n_vertices, 0.02
     marks = np.zeros(n, np.bool_)
     marks[rng.choice(n, 4, replace=False)] = True
