@@ -26,7 +26,7 @@ def edge_lengths(x: Floats, edges: Ints) -> Floats:
 
 @kernel
 def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limits: Floats) -> Ints:
-    """(k,) the edges that end strained beyond their `limits`, and by more than a quarter of these than at the start."""
+    """(k,) the edges that end strained beyond their `limits` (e,), and grew by more than a quarter of these."""
     found = np.empty(len(edges), np.int32)
     count = 0
     for e in range(len(edges)):

@@ -31,6 +31,12 @@ def build_boxes(n: int) -> Boxes:
     return np.full((n, ROW), np.inf, np.float32)
 
 
+@kernel(inline=True)
+def _outward(bound: float) -> np.float32:
+    """A lower or negated upper bound in float32, no higher than it was."""
+    return np.float32(bound - abs(bound) * OUTWARD - SMALLEST)
+
+
 @kernel
 def update_vertex_boxes(x_t0: Floats, x_t1: Floats, half_margin: float, boxes_out: Boxes) -> int:
     """Overwrite `boxes_out[: n_vertices]`; return the first vertex that is NaN or too far away, or -1."""
@@ -41,10 +47,8 @@ def update_vertex_boxes(x_t0: Floats, x_t1: Floats, half_margin: float, boxes_ou
             a = x_t0[vi, d]
             b = x_t1[vi, d]
             size += abs(a) + abs(b)
-            lower = min(a, b) - half_margin
-            minus_upper = -max(a, b) - half_margin
-            boxes_out[vi, d] = np.float32(lower - abs(lower) * OUTWARD - SMALLEST)
-            boxes_out[vi, d + 3] = np.float32(minus_upper - abs(minus_upper) * OUTWARD - SMALLEST)
+            boxes_out[vi, d] = _outward(min(a, b) - half_margin)
+            boxes_out[vi, d + 3] = _outward(-max(a, b) - half_margin)
         if bad < 0 and not size < FARTHEST:
             bad = vi
     return bad
@@ -61,10 +65,8 @@ def widen_vertex_boxes(marks: Bools, x_t0: Floats, x_t1: Floats, half_margin: fl
         for d in range(3):
             a, b = x_t0[vi, d], x_t1[vi, d]
             size += abs(a) + abs(b)
-            lower, minus_upper = min(a, b) - half_margin, -max(a, b) - half_margin
-            boxes_inout[vi, d] = min(boxes_inout[vi, d], np.float32(lower - abs(lower) * OUTWARD - SMALLEST))
-            minus_upper = minus_upper - abs(minus_upper) * OUTWARD - SMALLEST
-            boxes_inout[vi, d + 3] = min(boxes_inout[vi, d + 3], np.float32(minus_upper))
+            boxes_inout[vi, d] = min(boxes_inout[vi, d], _outward(min(a, b) - half_margin))
+            boxes_inout[vi, d + 3] = min(boxes_inout[vi, d + 3], _outward(-max(a, b) - half_margin))
         if bad < 0 and not size < FARTHEST:
             bad = vi
     return bad
