@@ -15,6 +15,13 @@ def _length(x: Floats, i: int, j: int) -> float:
     return math.sqrt((x[j, 0] - x[i, 0]) ** 2 + (x[j, 1] - x[i, 1]) ** 2 + (x[j, 2] - x[i, 2]) ** 2)
 
 
+@kernel(inline=True)
+def _is_longer(x: Floats, i: int, j: int, length: float) -> bool:
+    """Without a root: most edges are not."""
+    dx, dy, dz = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+    return bool(dx * dx + dy * dy + dz * dz > length * length)
+
+
 @kernel
 def edge_lengths(x: Floats, edges: Ints) -> Floats:
     """(e,) [m]"""
@@ -31,9 +38,54 @@ def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limits:
     count = 0
     for e in range(len(edges)):
         i, j = edges[e, 0], edges[e, 1]
-        end = _length(x_t1, i, j)
         more = limits[e] * rest[e]
-        if end > rest[e] + more and end > _length(x_t0, i, j) + 0.25 * more:
+        if _is_longer(x_t1, i, j, rest[e] + more):
+            if _length(x_t1, i, j) > _length(x_t0, i, j) + 0.25 * more:
+                found[count] = e
+                count += 1
+    return found[:count].copy()
+
+
+@kernel(inline=True)
+def _along(about: Floats, x: Floats, i: int, j: int) -> float:
+    """How long an edge at `x` is along the direction that it has at `about`."""
+    dot = 0.0
+    for c in range(3):
+        dot += (about[j, c] - about[i, c]) * (x[j, c] - x[i, c])
+    length = _length(about, i, j)
+    return dot / length if length > 0.0 else 0.0
+
+
+@kernel
+def lengths_along(about: Floats, x: Floats, edges: Ints) -> Floats:
+    """(e,) [m] at `x` along the directions that edges have at `about`: of changes from there, what is linear."""
+    lengths = np.empty(len(edges))
+    for e in range(len(edges)):
+        lengths[e] = _along(about, x, edges[e, 0], edges[e, 1])
+    return lengths
+
+
+@kernel
+def lengthened(about: Floats, x: Floats, edges: Ints, rest: Floats, share: float) -> Ints:
+    """(k,) the edges that exceed their length at rest, and that along their direction at `about`, by `share` of rest."""
+    found = np.empty(len(edges), np.int32)
+    count = 0
+    for e in range(len(edges)):
+        i, j = edges[e, 0], edges[e, 1]
+        if _is_longer(x, i, j, (1.0 + share) * rest[e]):
+            if _length(x, i, j) > _along(about, x, i, j) + share * rest[e]:
+                found[count] = e
+                count += 1
+    return found[:count].copy()
+
+
+@kernel
+def edges_at(edges: Ints, marks: Bools) -> Ints:
+    """(k,) the edges with a marked end."""
+    found = np.empty(len(edges), np.int32)
+    count = 0
+    for e in range(len(edges)):
+        if marks[edges[e, 0]] or marks[edges[e, 1]]:
             found[count] = e
             count += 1
     return found[:count].copy()

@@ -79,6 +79,7 @@ class ImplicitStep:
     Attributes
     ----------
     iterations : conjugate-gradient iterations in the current step
+    about : where the vertices stand (n, 3) about which the last solve is linear
     newton_iterations : Newton iterations of the last solve
     residual : what Newton left of the step's equation [m/s]; above `newton_tolerance` where it did not converge
     """
@@ -111,6 +112,7 @@ class ImplicitStep:
 
     def _assemble(self, x: Floats, d: Dynamics) -> None:
         h = self._dt * self._scheme.slope / self._scheme.scale
+        self.about = x
         self._matrix.assemble(x, d.masses, d.extra_damping, d.stiffness, d.damping, d.even, h)
 
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
@@ -120,15 +122,15 @@ class ImplicitStep:
         # A scheme of several steps weighs a change of velocity by s; a contact takes the momentum of a vertex once.
         return self._dv, impulses - (self._scheme.scale - 1.0) * self._system.masses[:, None] * constraints.change
 
-    def refine(self, constraints: Constraints) -> tuple[Floats, Floats]:
-        """Solve once more, about where the last solve led: for a step in which the cloth turned far."""
+    def refine(self, constraints: Constraints, dv: Floats) -> tuple[Floats, Floats]:
+        """Solve once more, about where `dv` leads: for a step in which the cloth turned far."""
         p, scale = self._p, self._scheme.scale
-        right = -self._momentum_error(constraints, self._dv) / scale
+        right = -self._momentum_error(constraints, dv) / scale
         self._matrix.add_drag(constraints.drag / scale)
         more, impulses = self._matrix.solve(
             right, self._homogeneous(constraints), np.zeros_like(right), p.tolerance, self._error(), p.max_iterations
         )
-        self._dv = self._dv + more
+        self._dv = dv + more
         self.iterations = self._matrix.iterations
         return self._dv, scale * impulses
 

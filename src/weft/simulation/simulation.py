@@ -17,7 +17,7 @@ from weft.collision.broad import join_meshes
 from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
 from weft.errors import UnstableError, WeftError
 from weft.geometry.contacts import PlaneContacts
-from weft.geometry.edges import edge_lengths, mark_rings, overstretched
+from weft.geometry.edges import edge_lengths, overstretched
 from weft.geometry.mesh import Mesh
 from weft.geometry.rows import differing, weighted_square, weighted_way
 from weft.integrators import Start, check_fit
@@ -31,10 +31,10 @@ from weft.scene.build import World, build_world
 from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
+from weft.simulation.easing import Easing
 from weft.simulation.system import ClothSystem
 from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, untangle_start
 from weft.strain import Springs, build_springs
-from weft.strain.sweeps import sweep_in_order
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.08  # a thread stretched further, and by more than a quarter of this in one step: it was too long
@@ -46,12 +46,6 @@ MEMORY = 0.25  # [s] in which contacts forget what they took up
 CAUTION = 8  # after a step that went wrong, 1, 2, 4 and at most so many are halved from the start,
 SHORT = 1.0 / 120.0  # [s] but not to less than this;
 SHORTEST = 1.0 / 960.0  # [s] nor is a step shorter than this looked at twice
-EASED = 0.5  # of `LARGE_STRAIN`: edges that are strained by more around vertices that were held back are eased,
-FEW = 2e-4  # of all edges, or more where vertices were held back,
-EASINGS = 2  # at most so often in a step,
-RINGS = 8  # by moving vertices that are no more than so many edges away,
-STUBBORN = 0.1  # those that were held back by this share of what others move,
-SWEEPS = 50  # in so many sweeps over these edges
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
@@ -164,6 +158,7 @@ class Simulation:
         self.response = classes["response"](surroundings, parameters["response"])
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)
+        self._easing = Easing(self.topology, self.rest_lengths, self._limits, world.masses, self._is_pinned)
         return surroundings
 
     def _check_start(self, surroundings: Surroundings) -> None:
@@ -295,7 +290,7 @@ class Simulation:
         if self._went_wrong(state, moved, time, dt):
             with self.clock("solve"):
                 self.response.slide(v + self._dv)
-                self._dv, impulses = self.integrator.refine(self.response.constraints())
+                self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
             moved = self._moved(state, x + dt * (v + self._dv), impulses, time, dt)
             if moved is not None and self._went_wrong(state, moved, time, dt):
                 self._went_too_far |= dt == self.dt
@@ -372,6 +367,12 @@ class Simulation:
         v_end, memory = self.integrator.end()
         v_new = v_end.copy()
         with self.clock("strain"):
+            if self.response.uses_springs:
+                goal, straight = self._easing.unturned(self.integrator.about, goal), goal
+                if goal is not straight:
+                    change = (goal - straight) / dt
+                    v_new += change
+                    self._dv = self._dv + change
             report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new, x)
             self.over_limit = report.over_after
         with self.clock("motion"):
@@ -381,7 +382,7 @@ class Simulation:
             if x_new is None:
                 return None
             if self.response.uses_springs:
-                x_new = self._eased(x, x_new, goal)
+                x_new = self._easing.released(x, x_new, goal, self.response)
             held = differing(x_new, goal)
             v_new[held] = (x_new[held] - x[held]) / dt
             final_velocity = getattr(self.integrator, "final_velocity", None)
@@ -392,30 +393,6 @@ class Simulation:
         # What is corrected here is an impulse, not motion: it moves an integrator's past, too.
         memory = memory + (v_new - v_end)
         return State(x_new, v_new, impulses, memory, falling, touches, state.lost, state.pressed, state.step)
-
-    def _eased(self, x: Floats, x_new: Floats, goal: Floats) -> Floats:
-        """`x_new`, or where edges around what was held back, or a few others, are stretched far, what these go back to.
-
-        Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than half
-        of `LARGE_STRAIN`, and as far as the response lets them: cheaper than two steps of half the length for all. They
-        move towards each other, so what is before a plane stays before it. Where many are stretched and nothing was
-        held back, something pulls at the cloth, and it must give way.
-        """
-        edges, rest, neighbours = self.topology.edges, self.rest_lengths, self.topology.vertex_neighbours
-        for _ in range(EASINGS):
-            over = overstretched(x, x_new, edges, rest, EASED * self._limits)
-            if len(over) == 0 or (self.response.held_back == 0 and len(over) > FEW * len(edges)):
-                break
-            follows = np.zeros(len(x), np.bool_)
-            follows[edges[over]] = True
-            mark_rings(*neighbours, RINGS, follows)
-            near = np.flatnonzero(follows[edges[:, 0]] | follows[edges[:, 1]])
-            longest = np.maximum((1.0 + EASED * self._limits[near]) * rest[near], edge_lengths(x, edges[near]))
-            mobility = np.where(differing(x_new, goal), STUBBORN, 1.0) * (follows & ~self._is_pinned)
-            eased = x_new.copy()
-            sweep_in_order(edges[near], np.zeros(len(near)), longest, mobility, SWEEPS, eased)
-            x_new = self.response.follow(eased)
-        return x_new
 
     def _falling(self, before: Floats, dv: Floats, dt: float) -> Floats:
         """The share (n,) of gravity that vertices are expected to follow in the next step.

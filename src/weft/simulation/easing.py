@@ -1,0 +1,82 @@
+"""Edges that end longer than the solve meant are eased: a few vertices move, in place of one more solve for all.
+
+Two things stretch cloth beyond what a linear solve decides. Where an edge turns by an angle a, the solve sees only what
+happens along it, and it ends longer by a^2 / 2 of its length: where fine cloth meets a table's side, edges turn by half
+a radian in a step. And where motion holds a vertex back, its neighbours leave without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.arrays import Bools, Floats, Ints
+from weft.geometry.edges import edge_lengths, edges_at, lengthened, lengths_along, mark_rings, overstretched
+from weft.geometry.rows import differing
+from weft.geometry.topology import Topology
+from weft.strain.sweeps import sweep_in_order
+
+TURNED = 0.01  # of its length at rest: an edge that is longer than meant by more is shortened,
+TURN_RINGS, TURN_SWEEPS = 3, 20  # by moving vertices that are no more than so many edges away, in so many sweeps
+EASED = 0.5  # of its limit: an edge that is strained by more is eased where vertices were held back,
+FEW = 2e-4  # of all edges are strained so: where nothing was held back, more of them are left as they are,
+EASINGS = 2  # at most so often in a step,
+RINGS, SWEEPS = 8, 50  # likewise,
+STUBBORN = 0.1  # those that were held back by this share of what others move
+
+
+class Easing:
+    """Eases the edges of cloth; `limits` (e,) are the strains from which on an edge is overstretched."""
+
+    def __init__(
+        self, topology: Topology, rest_lengths: Floats, limits: Floats, masses: Floats, is_pinned: Bools
+    ) -> None:
+        self._topology, self._edges = topology, topology.edges
+        self._rest, self._limits = rest_lengths, limits
+        self._free = ~is_pinned
+        self._mobility = 1.0 / masses
+
+    def unturned(self, about: Floats, goal: Floats) -> Floats:
+        """`goal` (n, 3), or where edges turned far on the way there from `about`, edges of the lengths they should have.
+
+        That is what a solve that is linear about `about` meant, or their length at rest where that is more: what pulls
+        at the cloth still stretches it.
+        """
+        over = lengthened(about, goal, self._edges, self._rest, TURNED)
+        if len(over) == 0:
+            return goal
+        near, follows = self._around(over, TURN_RINGS)
+        longest = np.maximum(lengths_along(about, goal, self._edges[near]), self._rest[near])
+        return self._swept(goal, near, longest, self._mobility * follows, TURN_SWEEPS)
+
+    def released(self, x: Floats, x_new: Floats, goal: Floats, response: Any) -> Floats:
+        """`x_new`, or where edges around vertices that were held back are stretched far, what these go back to.
+
+        Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than half
+        of its limit, and as far as the response lets them: cheaper than two steps of half the length for all. They move
+        towards each other, so what is before a plane stays before it. Where nothing was held back, something pulls at
+        the cloth, and it must give way.
+        """
+        for _ in range(EASINGS):
+            over = overstretched(x, x_new, self._edges, self._rest, EASED * self._limits)
+            if len(over) == 0 or (response.held_back == 0 and len(over) > FEW * len(self._edges)):
+                break
+            near, follows = self._around(over, RINGS)
+            longest = (1.0 + EASED * self._limits[near]) * self._rest[near]
+            longest = np.maximum(longest, edge_lengths(x, self._edges[near]))
+            mobility = np.where(differing(x_new, goal), STUBBORN, 1.0) * follows
+            x_new = response.follow(self._swept(x_new, near, longest, mobility, SWEEPS))
+        return x_new
+
+    def _around(self, over: Ints, rings: int) -> tuple[Ints, Bools]:
+        """The edges that may change for those `over` the limit, and which vertices may move for them."""
+        follows = np.zeros(len(self._free), np.bool_)
+        follows[self._edges[over]] = True
+        mark_rings(*self._topology.vertex_neighbours, rings, follows)
+        return edges_at(self._edges, follows), follows & self._free
+
+    def _swept(self, x: Floats, near: Ints, longest: Floats, mobility: Floats, sweeps: int) -> Floats:
+        x = x.copy()
+        sweep_in_order(self._edges[near], np.zeros(len(near)), longest, mobility, sweeps, x)
+        return x
