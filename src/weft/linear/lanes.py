@@ -8,6 +8,7 @@ long. Every column has a sum of its own: one sum for all would wait for itself. 
   Those of the matrix, most of what an iteration reads, are stored without the last of each, nine numbers: a column is
   read with one number too many, which goes into the last of the four and out again.
 - A vector of six is stored as eight numbers, the last two of them 0, and a 6 x 6 block as six such columns, (6, 8).
+  Those that an iteration reads are stored without the last two of each, 36 numbers, and read likewise.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ MODES_WIDTH = 8
 _INT = ir.IntType(32)
 _LONG = ir.IntType(64)
 _WIDE = ir.VectorType(ir.DoubleType(), WIDTH)
+MODES_BLOCK = MODES * MODES
 _MODES_VECTOR = ir.VectorType(ir.DoubleType(), MODES_WIDTH)
 
 
@@ -261,7 +263,6 @@ def _gather_rows(typing_context: Any, r: Any, arms: Any, first: Any, last: Any, 
         for half, total in enumerate(totals):
             for lane in range(3):
                 value = builder.extract_element(total, ir.Constant(_INT, lane))
-                value = value if value.type == ir.DoubleType() else builder.fpext(value, ir.DoubleType())
                 builder.store(value, _at(builder, _at(builder, out_data, args[5], MODES_WIDTH), 3 * half + lane))
         return context.get_dummy_value()
 
@@ -379,16 +380,15 @@ def _modes_product(is_lowered: bool) -> Any:
 
 def _lower_rows(typing_context: Any, blocks: Any, q: Any, x: Any, k: Any, row: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        block = _at(builder, _data(context, builder, signature.args[0], args[0]), args[1], MODES * MODES_WIDTH)
+        vector = ir.VectorType(_element(signature.args[0]), MODES_WIDTH)
+        block = _at(builder, _data(context, builder, signature.args[0], args[0]), args[1], MODES_BLOCK)
         x_data = _data(context, builder, signature.args[2], args[2])
         source, place = _at(builder, x_data, args[3], MODES_WIDTH), _at(builder, x_data, args[4], MODES_WIDTH)
         products = []
         for column in range(MODES):
-            spread = _spread(builder, _MODES_VECTOR, builder.load(_at(builder, source, column)))
-            products.append(
-                builder.fmul(_load(builder, _at(builder, block, column, MODES_WIDTH), _MODES_VECTOR), spread)
-            )
-        _store(builder, builder.fsub(_load(builder, place, _MODES_VECTOR), _sum(builder, products)), place)
+            spread = _spread(builder, vector, builder.load(_at(builder, source, column)))
+            products.append(builder.fmul(_load(builder, _at(builder, block, column, MODES), vector), spread))
+        _store(builder, builder.fsub(_load(builder, place, vector), _sum(builder, products)), place)
         return context.get_dummy_value()
 
     long = types.int64
@@ -397,20 +397,19 @@ def _lower_rows(typing_context: Any, blocks: Any, q: Any, x: Any, k: Any, row: A
 
 def _lower_column(typing_context: Any, blocks: Any, rows: Any, first: Any, last: Any, x: Any, k: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(_element(signature.args[0]), MODES_WIDTH)
         block_data, row_data, x_data = (_data(context, builder, signature.args[k], args[k]) for k in (0, 1, 4))
 
         def add(q: Any, totals: list[Any]) -> list[Any]:
             row = builder.zext(builder.load(_at(builder, row_data, q)), _LONG)
-            values = _load(builder, _at(builder, x_data, row, MODES_WIDTH), _MODES_VECTOR)
-            block = _at(builder, block_data, q, MODES * MODES_WIDTH)
+            values = _load(builder, _at(builder, x_data, row, MODES_WIDTH), vector)
+            block = _at(builder, block_data, q, MODES_BLOCK)
             return [
-                _add_product(
-                    builder, _load(builder, _at(builder, block, column, MODES_WIDTH), _MODES_VECTOR), values, total
-                )
+                _add_product(builder, _load(builder, _at(builder, block, column, MODES), vector), values, total)
                 for column, total in enumerate(totals)
             ]
 
-        totals = _fold(builder, args[2], args[3], [_zeros(_MODES_VECTOR)] * MODES, add)
+        totals = _fold(builder, args[2], args[3], [_zeros(vector)] * MODES, add)
         for column, total in enumerate(totals):
             place = builder.gep(_at(builder, x_data, args[5], MODES_WIDTH), [ir.Constant(_LONG, column)])
             lanes = [builder.extract_element(total, ir.Constant(_INT, lane)) for lane in range(MODES)]
@@ -449,7 +448,8 @@ multiply_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=False)
 lower_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=True))
 """(out_inout, o, a, i, b, j): the same, subtracted from block o."""
 lower_row: Callable[..., None] = intrinsic(_lower_rows)
-"""(blocks (m, 6, 8), q, x_inout (n, 8), k, row): subtract block q times row k of x from another `row` of x; float64."""
+"""(blocks (36 m + 2,), q, x_inout (n, 8), k, row): subtract block q times row k of x from another `row` of x, whose
+last two numbers become of no meaning."""
 lower_column: Callable[..., None] = intrinsic(_lower_column)
-"""(blocks (m, 6, 8), rows (m,) int32, first, last, x_inout (n, 8), k): subtract from row k of x the sum of blocks
-`first` to `last`, each transposed times the row of x that `rows` names; float64."""
+"""(blocks (36 m + 2,), rows (m,) int32, first, last, x_inout (n, 8), k): subtract from row k of x the sum of blocks
+`first` to `last`, each transposed times the row of x that `rows` names."""
