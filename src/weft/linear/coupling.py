@@ -291,12 +291,14 @@ def _couple_springs(
     column_rows: Ints,
     arms: Floats,
     springs: Springs,
+    has_room: Bools,
     is_free: Bools,
     blocks_inout: Floats,
 ) -> None:
     """Add what springs couple to the rows of one large patch: within a small patch a to C_a, else to C.
 
-    An end that is held counts as one that stands still.
+    An end that is held counts as one that stands still. `has_room` (m,) says of each spring whether C has room for all
+    that it couples.
     """
     vertices, weights, spring_blocks, starts, items = springs
     first = len(row_starts) - 1
@@ -322,6 +324,8 @@ def _couple_springs(
                         _add_coupling(blocks_inout, first + patch, spring_blocks, spring, own, part)
                         _add_coupling(blocks_inout, first + patch, spring_blocks, spring, part, own)
                     own = own[0] + part[0], own[1] + part[1], own[2] + part[2], own[3] + part[3]
+            if not has_room[spring]:
+                continue
             for p in range(4):
                 at = rows[vertices[spring, p]]
                 if (
@@ -329,7 +333,6 @@ def _couple_springs(
                     and is_free[at]
                     and large[at] < patch
                     and _is_first(spring, p, vertices, weights, rows, is_free, large)
-                    and _has_room(spring, vertices, weights, rows, is_free, large, column_starts, column_rows)
                 ):
                     other = _sum_arms(spring, vertices, weights, rows, arms, is_free, large, large[at])
                     to = first + _find_block(column_starts, column_rows, patch, large[at])
@@ -397,6 +400,10 @@ def update_patches(
             i = order[row]
             _tie_down(patches.piece_blocks, patches.pieces[large[row]], filters, i, -_size(diagonal, i))
     _weigh_springs(springs, row_of, large, patches.pieces, is_free, patches.piece_blocks)
+    vertices, weights = springs.vertices, springs.weights
+    has_room = np.empty(len(vertices), np.bool_)
+    for spring in prange(len(vertices)):
+        has_room[spring] = _has_room(spring, vertices, weights, row_of, is_free, large, column_starts, column_rows)
     for patch in prange(n_large):
         _couple_springs(
             patch,
@@ -410,6 +417,7 @@ def update_patches(
             column_rows,
             arms,
             springs,
+            has_room,
             is_free,
             blocks,
         )

@@ -108,6 +108,11 @@ def _fold(
     return results
 
 
+def _without_last(builder: Any, value: Any) -> Any:
+    """A vector of three with 0 as the last of its four numbers."""
+    return _shuffle(builder, value, _zeros(value.type), [0, 1, 2, 7])
+
+
 def _rows_of_block(builder: Any, columns: list[Any]) -> list[Any]:
     """The rows of a block, of its columns; the last numbers of the columns do not matter."""
     a, b, c = columns
@@ -152,13 +157,13 @@ def _multiply_row(
         own = _load(builder, _at(builder, x_data, args[7], WIDTH), vector)
         own_spreads = spreads(own)
 
-        def columns_of(data: Any, k: Any, size: int, width: int) -> list[Any]:
-            block = _at(builder, data, k, size)
-            return [_load(builder, _at(builder, block, column, width), vector) for column in range(3)]
+        def columns_of(data: Any, k: Any) -> list[Any]:
+            block = _at(builder, data, k, BLOCK)
+            return [_load(builder, _at(builder, block, column, 3), vector) for column in range(3)]
 
         def add_block(both: bool, k: Any, totals: list[Any]) -> list[Any]:
             other = spreads(_load(builder, place_of(k, column_data, x_data), vector))
-            values = columns_of(block_data, k, BLOCK, 3)
+            values = columns_of(block_data, k)
             if both:
                 place = place_of(k, column_data, y_data)
                 there = _load(builder, place, vector)
@@ -178,14 +183,14 @@ def _multiply_row(
         place = _at(builder, y_data, args[7], WIDTH)
         totals = [
             builder.fmul(value, spread)
-            for value, spread in zip(columns_of(diagonal_data, args[7], 3 * WIDTH, WIDTH), own_spreads, strict=True)
+            for value, spread in zip(columns_of(diagonal_data, args[7]), own_spreads, strict=True)
         ]
         totals = _fold(builder, first, middle, totals, partial(add_block, True))
         totals = _fold(builder, middle, last, totals, partial(add_block, False))
         others = _fold(builder, first_factor, middle_factor, [_load(builder, place, vector)], partial(add_factor, True))
         others = _fold(builder, middle_factor, last_factor, others, partial(add_factor, False))
         total = _sum(builder, [*totals, *others])
-        _store(builder, _shuffle(builder, total, _zeros(vector), [0, 1, 2, 7]), place)
+        _store(builder, _without_last(builder, total), place)
         return context.get_dummy_value()
 
     return types.void(rows, blocks, columns, factors, factor_columns, diagonal, x, types.int64, y), codegen
@@ -195,12 +200,12 @@ def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) ->
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = ir.VectorType(_element(signature.args[0]), WIDTH)
         block_data, x_data, y_data = (_data(context, builder, signature.args[k], args[k]) for k in (0, 1, 3))
-        row, block = _at(builder, x_data, args[2], WIDTH), _at(builder, block_data, args[2], 3 * WIDTH)
+        row, block = _at(builder, x_data, args[2], WIDTH), _at(builder, block_data, args[2], BLOCK)
         totals = []
         for column in range(3):
             spread = _spread(builder, vector, builder.load(_at(builder, row, column)))
-            totals.append(builder.fmul(_load(builder, _at(builder, block, column, WIDTH), vector), spread))
-        _store(builder, _sum(builder, totals), _at(builder, y_data, args[2], WIDTH))
+            totals.append(builder.fmul(_load(builder, _at(builder, block, column, 3), vector), spread))
+        _store(builder, _without_last(builder, _sum(builder, totals)), _at(builder, y_data, args[2], WIDTH))
         return context.get_dummy_value()
 
     return types.void(blocks, x, types.int64, y), codegen
@@ -422,12 +427,12 @@ def _lower_column(typing_context: Any, blocks: Any, rows: Any, first: Any, last:
 
 multiply_row: Callable[..., None] = intrinsic(_multiply_row)
 """(rows (n, 6) int32, blocks (9 b + 1,), columns (b,) int32, factors (f,), factor_columns (f,) int32, diagonal
-(n, 3, 4), x (n, 4), i, y_inout (n, 4)): add to row i of y the products of row i of a symmetric matrix, each block and
+(9 n + 1,), x (n, 4), i, y_inout (n, 4)): add to row i of y the products of row i of a symmetric matrix, each block and
 each factor times the row of x that its column names. rows[i] tells the first blocks, those from which on only row i
 gets a product, and the end; then the same of factors. Of the first ones the row of y that the column names gets its
 own, too."""
 multiply_block: Callable[..., None] = intrinsic(_multiply_block)
-"""(blocks (n, 3, 4), x (n, 4), i, y_out (n, 4)): overwrite row i of y with block i times row i of x."""
+"""(blocks (9 n + 1,), x (n, 4), i, y_out (n, 4)): overwrite row i of y with block i times row i of x."""
 add_multiple: Callable[..., None] = intrinsic(_add_multiple)
 """(factor, x (n, 4), i, y_inout (n, 4)): add a multiple of row i of x to row i of y."""
 dot_rows: Callable[..., float] = intrinsic(_dot_rows)

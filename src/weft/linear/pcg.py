@@ -23,6 +23,7 @@ from weft.jit import kernel, prange
 from weft.linear.blocks import BlockMatrix, times_block, times_item
 from weft.linear.coupling import is_identity, update_patches
 from weft.linear.lanes import (
+    BLOCK,
     WIDTH,
     add_multiple,
     dot_rows,
@@ -43,7 +44,7 @@ class PcgWork(NamedTuple):
     """Scratch memory of one solver in one precision."""
 
     inverse: Lanes
-    """(n, 3, 4) filtered inverse of the diagonal blocks"""
+    """(9 n + 1,) filtered inverse of the diagonal blocks"""
     arms: Lanes
     """(n, 4) those of the patches"""
     vectors: Lanes
@@ -65,7 +66,7 @@ def build_work(
     dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
     n = len(matrix.diagonal)
     work = PcgWork(
-        np.zeros((n, 3, WIDTH), dtype),
+        np.zeros(BLOCK * n + 1, dtype),
         np.zeros((n, WIDTH), dtype),
         np.zeros((5, n, WIDTH), dtype),
         np.zeros(n, np.bool_),
@@ -132,7 +133,7 @@ def _invert_rows(
                     for k in range(3):
                         for m in range(3):
                             value += filters[i, r, k] * inverse[0, k, m] * filters[i, m, c]
-                inverse_out[row, c, r] = value
+                inverse_out[BLOCK * row + 3 * c + r] = value
 
 
 @kernel(inline=True)

@@ -14,7 +14,7 @@ import numpy as np
 from weft.arrays import Floats, Ints, Lanes, Longs
 from weft.jit import kernel
 from weft.linear.blocks import BlockMatrix
-from weft.linear.lanes import BLOCK, ROW, WIDTH
+from weft.linear.lanes import BLOCK, ROW
 from weft.linear.patches import Patches, find_blocks
 
 CHUNKS = 32
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
     factors: Lanes
     """(g,)"""
     diagonal: Lanes
-    """(n, 3, 4)"""
+    """(9 n + 1,)"""
     run_starts: Ints
     """(n + 1,) runs of each row: what it shares with rows before it, by which of `Patches.blocks` adds it up"""
     runs: Ints
@@ -73,7 +73,7 @@ def build_rows(matrix: BlockMatrix, patches: Patches, dtype: type[np.floating]) 
         factor_columns=even.columns.astype(np.int32),
         factor_items=(even.items >> 1).astype(np.int32),
         factors=np.zeros(len(even.rows), dtype),
-        diagonal=np.zeros((n, 3, WIDTH), dtype),
+        diagonal=np.zeros(BLOCK * n + 1, dtype),
         run_starts=run_starts,
         runs=runs,
     )
@@ -143,7 +143,7 @@ def copy_rows(first: int, last: int, order: Ints, matrix: BlockMatrix, rows: Row
             factors[q] = even[factor_items[q]]
         for r in range(3):
             for c in range(3):
-                diagonal_out[row, c, r] = diagonal[order[row], r, c]
+                diagonal_out[BLOCK * row + 3 * c + r] = diagonal[order[row], r, c]
 
 
 @kernel
