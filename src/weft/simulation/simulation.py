@@ -317,10 +317,10 @@ class Simulation:
         gained = self._elastic[1] - elastic + moving_after - moving - fallen
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
         allowed = SMALL_GAIN * (moving + elastic) + given + before.lost
-        work = self._contact_work(before)
+        work = max(self._contact_work(before), -max(-gained, 0.0))  # contacts take up no more than the cloth loses
+        after.pressed = max(before.pressed * math.exp(-dt / MEMORY) - work, 0.0)
         if gained > allowed:
             gained -= min(max(work, 0.0), before.pressed)
-        after.pressed = max(before.pressed * math.exp(-dt / MEMORY) - work, 0.0)
         after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + self._elastic[1]))
         return gained > allowed
 
