@@ -4,9 +4,9 @@
 
 A square metre of cloth of 0.2 kg/m2 with a stretch stiffness of 4,000 N/m, 60 frames a second, friction 0.3: `table`,
 it falls on a box; `ground`, it stands on the floor, rippled, and crumples; both start as they are at rest. Times are
-those of `Simulation.step`, warm, with the certificate beside. Where Blender's `bpy` is installed (here, or for the interpreter `--bpy`), its cloth runs
-the same scenes in the same run, one after the other, at 8 steps a frame and 4 rounds of collisions, its units converted
-to ours.
+those of `Simulation.step`, warm, with the certificate beside. Where Blender's `bpy` is installed (here, or for the
+interpreter `--bpy`), its cloth runs the same scenes in the same run, one after the other, at 8 steps a frame and 4
+rounds of collisions, its units converted to ours.
 """
 
 from __future__ import annotations

@@ -39,10 +39,9 @@ def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limits:
     for e in range(len(edges)):
         i, j = edges[e, 0], edges[e, 1]
         more = limits[e] * rest[e]
-        if _is_longer(x_t1, i, j, rest[e] + more):
-            if _length(x_t1, i, j) > _length(x_t0, i, j) + 0.25 * more:
-                found[count] = e
-                count += 1
+        if _is_longer(x_t1, i, j, rest[e] + more) and _length(x_t1, i, j) > _length(x_t0, i, j) + 0.25 * more:
+            found[count] = e
+            count += 1
     return found[:count].copy()
 
 
@@ -67,25 +66,25 @@ def lengths_along(about: Floats, x: Floats, edges: Ints) -> Floats:
 
 @kernel
 def lengthened(about: Floats, x: Floats, edges: Ints, rest: Floats, share: float) -> Ints:
-    """(k,) the edges that exceed their length at rest, and that along their direction at `about`, by `share` of rest."""
+    """(k,) the edges that exceed their length at rest, and that along the way they have at `about`, by `share` of rest."""
     found = np.empty(len(edges), np.int32)
     count = 0
     for e in range(len(edges)):
         i, j = edges[e, 0], edges[e, 1]
-        if _is_longer(x, i, j, (1.0 + share) * rest[e]):
-            if _length(x, i, j) > _along(about, x, i, j) + share * rest[e]:
-                found[count] = e
-                count += 1
+        more = share * rest[e]
+        if _is_longer(x, i, j, rest[e] + more) and _length(x, i, j) > _along(about, x, i, j) + more:
+            found[count] = e
+            count += 1
     return found[:count].copy()
 
 
 @kernel
-def edges_at(edges: Ints, marks: Bools) -> Ints:
-    """(k,) the edges with a marked end."""
+def edges_at(edges: Ints, marks: Bools, both: bool) -> Ints:
+    """(k,) the edges with a marked end, or with two where `both` is asked for."""
     found = np.empty(len(edges), np.int32)
     count = 0
     for e in range(len(edges)):
-        if marks[edges[e, 0]] or marks[edges[e, 1]]:
+        if int(marks[edges[e, 0]]) + int(marks[edges[e, 1]]) > int(both):
             found[count] = e
             count += 1
     return found[:count].copy()

@@ -35,20 +35,21 @@ class Easing:
         self._topology, self._edges = topology, topology.edges
         self._rest, self._limits = rest_lengths, limits
         self._free = ~is_pinned
-        self._mobility = 1.0 / masses
+        self._mobility = self._free / masses
 
     def unturned(self, about: Floats, goal: Floats) -> Floats:
-        """`goal` (n, 3), or where edges turned far on the way there from `about`, edges of the lengths they should have.
+        """`goal` (n, 3), or where edges turned far on the way there from `about`, places that give their length back.
 
-        That is what a solve that is linear about `about` meant, or their length at rest where that is more: what pulls
-        at the cloth still stretches it.
+        That is the one that a solve meant that is linear about `about`, or that at rest where it is more: what pulls at
+        the cloth still stretches it.
         """
         over = lengthened(about, goal, self._edges, self._rest, TURNED)
         if len(over) == 0:
             return goal
-        near, follows = self._around(over, TURN_RINGS)
+        follows = self._around(over, TURN_RINGS)
+        near = edges_at(self._edges, follows, True)  # what is outside gets no impulse
         longest = np.maximum(lengths_along(about, goal, self._edges[near]), self._rest[near])
-        return self._swept(goal, near, longest, self._mobility * follows, TURN_SWEEPS)
+        return self._swept(goal, near, longest, self._mobility, TURN_SWEEPS)
 
     def released(self, x: Floats, x_new: Floats, goal: Floats, response: Any) -> Floats:
         """`x_new`, or where edges around vertices that were held back are stretched far, what these go back to.
@@ -62,19 +63,20 @@ class Easing:
             over = overstretched(x, x_new, self._edges, self._rest, EASED * self._limits)
             if len(over) == 0 or (response.held_back == 0 and len(over) > FEW * len(self._edges)):
                 break
-            near, follows = self._around(over, RINGS)
+            follows = self._around(over, RINGS)
+            near = edges_at(self._edges, follows, False)
             longest = (1.0 + EASED * self._limits[near]) * self._rest[near]
             longest = np.maximum(longest, edge_lengths(x, self._edges[near]))
-            mobility = np.where(differing(x_new, goal), STUBBORN, 1.0) * follows
+            mobility = np.where(differing(x_new, goal), STUBBORN, 1.0) * (follows & self._free)
             x_new = response.follow(self._swept(x_new, near, longest, mobility, SWEEPS))
         return x_new
 
-    def _around(self, over: Ints, rings: int) -> tuple[Ints, Bools]:
-        """The edges that may change for those `over` the limit, and which vertices may move for them."""
+    def _around(self, over: Ints, rings: int) -> Bools:
+        """The vertices (n,) that may move for edges `over` the limit."""
         follows = np.zeros(len(self._free), np.bool_)
         follows[self._edges[over]] = True
         mark_rings(*self._topology.vertex_neighbours, rings, follows)
-        return edges_at(self._edges, follows), follows & self._free
+        return follows
 
     def _swept(self, x: Floats, near: Ints, longest: Floats, mobility: Floats, sweeps: int) -> Floats:
         x = x.copy()
