@@ -66,7 +66,7 @@ def lengths_along(about: Floats, x: Floats, edges: Ints) -> Floats:
 
 @kernel
 def lengthened(about: Floats, x: Floats, edges: Ints, rest: Floats, share: float) -> Ints:
-    """(k,) the edges that exceed their length at rest, and that along the way they have at `about`, by `share` of rest."""
+    """(k,) the edges that exceed both their length at rest and that along their way at `about`, by `share` of rest."""
     found = np.empty(len(edges), np.int32)
     count = 0
     for e in range(len(edges)):
