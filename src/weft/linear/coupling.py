@@ -12,7 +12,7 @@ from weft.arrays import Bools, Floats, Ints, Lanes
 from weft.jit import kernel, prange
 from weft.linear.blocks import times_block
 from weft.linear.lanes import BLOCK
-from weft.linear.patches import LOST, Patches, PatchWork, factorise, invert_modes, pack_modes
+from weft.linear.patches import LOST, Patches, factorise, invert_modes, pack_modes
 from weft.linear.rows import Rows, load_block
 from weft.linear.springs import Springs
 
@@ -383,9 +383,9 @@ def update_patches(
     patches: Patches,
     filters: Floats,
     is_free: Bools,
-    work_out: PatchWork,
+    factor_out: Lanes,
 ) -> None:
-    """Overwrite what `patches`, whose arms are measured, and `work_out` keep of a matrix with contacts."""
+    """Overwrite what `patches`, whose arms are measured, keeps of a matrix with contacts, and L without gaps."""
     order, row_of, row_starts, small_starts = patches.order, patches.rows, patches.row_starts, patches.small_starts
     small, large = patches.small, patches.large
     arms, blocks, small_inverse = patches.arms, patches.blocks, patches.small_inverse
@@ -426,9 +426,6 @@ def update_patches(
                 for c in range(6):
                     blocks[n_small + patch, r, c] += blocks[a, r, c]
             invert_modes(blocks, a, small_inverse)
-            pack_modes(small_inverse, a, work_out.small_inverse)
     factorise(n_small, column_starts, patches.update_starts, patches.updates, blocks, patches.factor, patches.inverse)
-    for patch in prange(n_large):
-        pack_modes(patches.inverse, patch, work_out.inverse)
-        for q in range(column_starts[patch], column_starts[patch + 1]):
-            pack_modes(patches.factor, q, work_out.factor)
+    for q in prange(len(patches.factor)):
+        pack_modes(patches.factor, q, factor_out)

@@ -9,7 +9,7 @@ from weft.errors import UnstableError
 from weft.jit import kernel, prange
 from weft.linear.blocks import block_products, build_matrix, update_implicit_matrix, update_stiffness_product
 from weft.linear.constraints import Constraints, held_vertices
-from weft.linear.patches import LOST, PatchWork, build_patches
+from weft.linear.patches import LOST, build_patches
 from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_impulses
 from weft.linear.rows import Rows
 from weft.linear.springs import spring_impulses
@@ -34,7 +34,7 @@ class FilteredSystem:
         self._patches = build_patches(self.matrix)
         self._piece = self._patches.pieces[self._patches.large[self._patches.rows]]
         self._n_pieces = len(self._patches.piece_blocks)
-        self._work: tuple[Rows, PcgWork, PatchWork] | None = None
+        self._work: tuple[Rows, PcgWork] | None = None
         self._diagonal = np.zeros_like(self.matrix.diagonal)
         self._is_laid_out = True
 

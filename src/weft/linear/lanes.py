@@ -245,7 +245,8 @@ def _to(builder: Any, scalar: Any, element: Any) -> Any:
 
 
 def _widened(builder: Any, value: Any) -> Any:
-    return value if value.type == _WIDE else builder.fpext(value, _WIDE)
+    wide = ir.VectorType(ir.DoubleType(), value.type.count)
+    return value if value.type == wide else builder.fpext(value, wide)
 
 
 def _cross(builder: Any, a: Any, b: Any) -> Any:
@@ -268,6 +269,7 @@ def _gather_rows(typing_context: Any, r: Any, arms: Any, first: Any, last: Any, 
         for half, total in enumerate(totals):
             for lane in range(3):
                 value = builder.extract_element(total, ir.Constant(_INT, lane))
+                value = value if value.type == ir.DoubleType() else builder.fpext(value, ir.DoubleType())
                 builder.store(value, _at(builder, _at(builder, out_data, args[5], MODES_WIDTH), 3 * half + lane))
         return context.get_dummy_value()
 
@@ -391,9 +393,10 @@ def _lower_rows(typing_context: Any, blocks: Any, q: Any, x: Any, k: Any, row: A
         source, place = _at(builder, x_data, args[3], MODES_WIDTH), _at(builder, x_data, args[4], MODES_WIDTH)
         products = []
         for column in range(MODES):
-            spread = _spread(builder, vector, builder.load(_at(builder, source, column)))
-            products.append(builder.fmul(_load(builder, _at(builder, block, column, MODES), vector), spread))
-        _store(builder, builder.fsub(_load(builder, place, vector), _sum(builder, products)), place)
+            spread = _spread(builder, _MODES_VECTOR, builder.load(_at(builder, source, column)))
+            values = _load(builder, _at(builder, block, column, MODES), vector)
+            products.append(builder.fmul(_widened(builder, values), spread))
+        _store(builder, builder.fsub(_load(builder, place, _MODES_VECTOR), _sum(builder, products)), place)
         return context.get_dummy_value()
 
     long = types.int64
@@ -407,14 +410,15 @@ def _lower_column(typing_context: Any, blocks: Any, rows: Any, first: Any, last:
 
         def add(q: Any, totals: list[Any]) -> list[Any]:
             row = builder.zext(builder.load(_at(builder, row_data, q)), _LONG)
-            values = _load(builder, _at(builder, x_data, row, MODES_WIDTH), vector)
+            values = _load(builder, _at(builder, x_data, row, MODES_WIDTH), _MODES_VECTOR)
             block = _at(builder, block_data, q, MODES_BLOCK)
+            columns = [_load(builder, _at(builder, block, column, MODES), vector) for column in range(MODES)]
             return [
-                _add_product(builder, _load(builder, _at(builder, block, column, MODES), vector), values, total)
-                for column, total in enumerate(totals)
+                _add_product(builder, _widened(builder, column), values, total)
+                for column, total in zip(columns, totals, strict=True)
             ]
 
-        totals = _fold(builder, args[2], args[3], [_zeros(vector)] * MODES, add)
+        totals = _fold(builder, args[2], args[3], [_zeros(_MODES_VECTOR)] * MODES, add)
         for column, total in enumerate(totals):
             place = builder.gep(_at(builder, x_data, args[5], MODES_WIDTH), [ir.Constant(_LONG, column)])
             lanes = [builder.extract_element(total, ir.Constant(_INT, lane)) for lane in range(MODES)]
@@ -454,7 +458,7 @@ lower_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=True))
 """(out_inout, o, a, i, b, j): the same, subtracted from block o."""
 lower_row: Callable[..., None] = intrinsic(_lower_rows)
 """(blocks (36 m + 2,), q, x_inout (n, 8), k, row): subtract block q times row k of x from another `row` of x, whose
-last two numbers become of no meaning."""
+last two numbers become of no meaning; x is float64."""
 lower_column: Callable[..., None] = intrinsic(_lower_column)
 """(blocks (36 m + 2,), rows (m,) int32, first, last, x_inout (n, 8), k): subtract from row k of x the sum of blocks
-`first` to `last`, each transposed times the row of x that `rows` names."""
+`first` to `last`, each transposed times the row of x that `rows` names; x is float64."""

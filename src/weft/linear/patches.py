@@ -74,42 +74,23 @@ class Patches(NamedTuple):
     arms: Floats
     """(n, 3) scratch: r of each row [m]"""
     small_inverse: Floats
-    """(s, 6, 8) scratch: inverse of C_a"""
+    """(s, 6, 6) scratch: inverse of C_a"""
     blocks: Floats
     """(s + m + c, 6, 8) scratch, by columns: the C_a of small patches, the diagonal of C, and what is below it"""
     factor: Floats
     """(c, 6, 8) scratch, by columns: C is L D L^T, and this is L below the diagonal"""
     inverse: Floats
     """(m, 6, 8) scratch: the inverse of D"""
+    small_right: Floats
+    """(s, 8) scratch: Z^T r of small patches"""
+    small_answers: Floats
+    """(s, 6) scratch"""
+    right: Floats
+    """(m, 8) scratch: Z^T r of large patches"""
+    answers: Floats
+    """(m, 8) scratch"""
     piece_blocks: Floats
     """(p, 3, 3) scratch: what a piece of cloth as a whole meets when it shifts"""
-
-
-class PatchWork(NamedTuple):
-    """What an iteration reads and writes, in the precision of the iterations."""
-
-    small_inverse: Lanes
-    """(36 s + 2,)"""
-    factor: Lanes
-    """(36 c + 2,)"""
-    inverse: Lanes
-    """(36 m + 2,)"""
-    small_right: Lanes
-    """(s, 8) Z^T r of small patches"""
-    small_answers: Lanes
-    """(s, 8)"""
-    right: Lanes
-    """(m, 8) Z^T r of large patches"""
-    answers: Lanes
-    """(m, 8)"""
-
-
-def build_patch_work(patches: Patches, dtype: type[np.floating]) -> PatchWork:
-    """Memory for iterations with `patches`."""
-    sources = patches.small_inverse, patches.factor, patches.inverse
-    s, m = len(patches.small_inverse), len(patches.inverse)
-    vectors = (np.zeros((count, MODES_WIDTH), dtype) for count in (s, s, m, m))
-    return PatchWork(*(np.zeros(MODES_BLOCK * len(source) + 2, dtype) for source in sources), *vectors)
 
 
 def build_patches(matrix: BlockMatrix) -> Patches:
@@ -150,10 +131,14 @@ def build_patches(matrix: BlockMatrix) -> Patches:
         update_starts=_starts([len(first) for first, _ in places]),
         updates=np.stack([lowered, p, q], axis=1).astype(np.int32),
         arms=np.zeros((n, 3)),
-        small_inverse=np.zeros((s, MODES, MODES_WIDTH)),
+        small_inverse=np.zeros((s, MODES, MODES)),
         blocks=np.zeros((s + m + c, MODES, MODES_WIDTH)),
         factor=np.zeros((c, MODES, MODES_WIDTH)),
         inverse=np.zeros((m, MODES, MODES_WIDTH)),
+        small_right=np.zeros((s, MODES_WIDTH)),
+        small_answers=np.zeros((s, MODES)),
+        right=np.zeros((m, MODES_WIDTH)),
+        answers=np.zeros((m, MODES_WIDTH)),
         piece_blocks=np.zeros((int(pieces.max(initial=-1)) + 1, 3, 3)),
     )
 
@@ -277,23 +262,11 @@ def invert_modes(blocks: Floats, k: int, inverse_out: Floats) -> None:
             inverse_out[k, r, c] = -inverse_out[k, r, c]
 
 
-@kernel
-def pack_modes(blocks: Floats, k: int, out: Lanes) -> None:
-    """Overwrite block k of `out`, which has no gaps."""
-    at = MODES_BLOCK * k
-    for r in range(MODES):
-        for c in range(MODES):
-            out[at + MODES * r + c] = blocks[k, r, c]
-
-
 @kernel(inline=True)
-def _multiply_modes(blocks: Lanes, k: int, x: Lanes, y_out: Lanes) -> None:
-    """Overwrite row k of y with block k, which is symmetric, times row k of x; both may be the same."""
-    x0, x1, x2, x3, x4, x5 = x[k, 0], x[k, 1], x[k, 2], x[k, 3], x[k, 4], x[k, 5]
-    for r in range(MODES):
-        at = MODES_BLOCK * k + MODES * r
-        first = blocks[at] * x0 + blocks[at + 1] * x1 + blocks[at + 2] * x2
-        y_out[k, r] = first + blocks[at + 3] * x3 + blocks[at + 4] * x4 + blocks[at + 5] * x5
+def _dot_row(blocks: Floats, k: int, i: int, y0: float, y1: float, y2: float, y3: float, y4: float, y5: float) -> float:
+    """Row i of block k times the vector (y0, ..., y5)."""
+    first = blocks[k, i, 0] * y0 + blocks[k, i, 1] * y1 + blocks[k, i, 2] * y2
+    return float(first + blocks[k, i, 3] * y3 + blocks[k, i, 4] * y4 + blocks[k, i, 5] * y5)
 
 
 @kernel
@@ -317,17 +290,26 @@ def factorise(
             lower_modes(blocks_inout, updates[u, 0], factor_out, updates[u, 1], below, updates[u, 2])
 
 
+@kernel
+def pack_modes(blocks: Floats, k: int, out: Lanes) -> None:
+    """Overwrite block k of `out`, which has no gaps."""
+    at = MODES_BLOCK * k
+    for r in range(MODES):
+        for c in range(MODES):
+            out[at + MODES * r + c] = blocks[k, r, c]
+
+
 @kernel(inline=True)
 def gather(
     patch: int,
     row_starts: Ints,
     small_starts: Ints,
     arms: Lanes,
-    small_inverse: Lanes,
+    small_inverse: Floats,
     residual: Lanes,
-    small_right: Lanes,
-    small_answers_out: Lanes,
-    right_out: Lanes,
+    small_right: Floats,
+    small_answers_out: Floats,
+    right_out: Floats,
 ) -> float:
     """Overwrite the answers of the small patches of one large patch to a filtered `residual`, and its own Z^T r.
 
@@ -338,8 +320,10 @@ def gather(
         right_out[patch, c] = 0.0
     for a in range(small_starts[patch], small_starts[patch + 1]):
         gather_rows(residual, arms, row_starts[a], row_starts[a + 1], small_right, a)
-        _multiply_modes(small_inverse, a, small_right, small_answers_out)
+        g0, g1, g2 = small_right[a, 0], small_right[a, 1], small_right[a, 2]
+        g3, g4, g5 = small_right[a, 3], small_right[a, 4], small_right[a, 5]
         for c in range(MODES):
+            small_answers_out[a, c] = _dot_row(small_inverse, a, c, g0, g1, g2, g3, g4, g5)
             total += small_answers_out[a, c] * small_right[a, c]
             right_out[patch, c] += small_right[a, c]
     return total
@@ -347,9 +331,13 @@ def gather(
 
 @kernel
 def answer(
-    column_starts: Ints, column_rows: Ints, factor: Lanes, inverse: Lanes, right: Lanes, answers_out: Lanes
+    column_starts: Ints, column_rows: Ints, factor: Lanes, inverse: Floats, right: Floats, answers_out: Floats
 ) -> float:
-    """Overwrite the answers of all large patches to Z^T r; return the product of both."""
+    """Overwrite the answers of all large patches to Z^T r; return the product of both.
+
+    `factor` (36 c + 2,) is L without gaps. In single precision it takes half the time to read, and the matrix stays
+    symmetric and positive; D and what is small in a patch are not: a row of vertices can turn about itself.
+    """
     m = len(right)
     for k in range(m):
         for i in range(MODES_WIDTH):
@@ -359,7 +347,10 @@ def answer(
             lower_row(factor, q, answers_out, k, column_rows[q])
     total = 0.0
     for k in range(m - 1, -1, -1):
-        _multiply_modes(inverse, k, answers_out, answers_out)
+        y0, y1, y2 = answers_out[k, 0], answers_out[k, 1], answers_out[k, 2]
+        y3, y4, y5 = answers_out[k, 3], answers_out[k, 4], answers_out[k, 5]
+        for i in range(MODES):
+            answers_out[k, i] = _dot_row(inverse, k, i, y0, y1, y2, y3, y4, y5)
         lower_column(factor, column_rows, column_starts[k], column_starts[k + 1], answers_out, k)
         for i in range(MODES):
             total += answers_out[k, i] * right[k, i]

@@ -24,6 +24,7 @@ from weft.linear.blocks import BlockMatrix, times_block, times_item
 from weft.linear.coupling import is_identity, update_patches
 from weft.linear.lanes import (
     BLOCK,
+    MODES_BLOCK,
     WIDTH,
     add_multiple,
     dot_rows,
@@ -33,7 +34,7 @@ from weft.linear.lanes import (
     tighten,
     turn_row,
 )
-from weft.linear.patches import Patches, PatchWork, answer, build_patch_work, gather, measure_arms
+from weft.linear.patches import Patches, answer, gather, measure_arms
 from weft.linear.rows import CHUNKS, Rows, build_rows, copy_rows
 from weft.linear.springs import Springs, spring_impulses
 
@@ -57,15 +58,15 @@ class PcgWork(NamedTuple):
     """(CHUNKS,) how many of each chunk"""
     partial: Floats
     """(3, CHUNKS)"""
+    factor: Lanes
+    """(36 c + 2,) that of the patches"""
 
 
-def build_work(
-    matrix: BlockMatrix, patches: Patches, tolerance: float, error: float
-) -> tuple[Rows, PcgWork, PatchWork]:
+def build_work(matrix: BlockMatrix, patches: Patches, tolerance: float, error: float) -> tuple[Rows, PcgWork]:
     """Memory for solves of `matrix` to `tolerance` and `error` [m/s]."""
     dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
     n = len(matrix.diagonal)
-    work = PcgWork(
+    return build_rows(matrix, patches, dtype), PcgWork(
         np.zeros(BLOCK * n + 1, dtype),
         np.zeros((n, WIDTH), dtype),
         np.zeros((5, n, WIDTH), dtype),
@@ -73,8 +74,8 @@ def build_work(
         np.zeros(n, np.int32),
         np.zeros(CHUNKS, np.int64),
         np.zeros((3, CHUNKS)),
+        np.zeros(MODES_BLOCK * len(patches.factor) + 2, dtype),
     )
-    return build_rows(matrix, patches, dtype), work, build_patch_work(patches, dtype)
 
 
 @kernel
@@ -203,8 +204,8 @@ def _turn_rows(
     row_starts: Ints,
     small_starts: Ints,
     arms: Lanes,
-    small_answers: Lanes,
-    answers: Lanes,
+    small_answers: Floats,
+    answers: Floats,
     filters: Floats,
     is_free: Bools,
     z: Lanes,
@@ -246,7 +247,6 @@ def solve_filtered(
     max_iterations: int,
     rows: Rows,
     work: PcgWork,
-    patch_work: PatchWork,
     x_inout: Floats,
 ) -> tuple[int, float]:
     """Solve A x = b in the free directions, keeping the constrained part of `x_inout` as it comes in.
@@ -267,11 +267,13 @@ def solve_filtered(
         patches.small_starts,
     )
     column_starts, column_rows = patches.column_starts, patches.column_rows
-    small_inverse, factor, patch_inverse, small_right, small_answers, right, answers = patch_work
+    small_inverse, factor, patch_inverse = patches.small_inverse, work.factor, patches.inverse
+    small_right, small_answers = patches.small_right, patches.small_answers
+    right, answers = patches.right, patches.answers
     starts = springs.starts
     end_rows, end_weights, spring_blocks, items, weights = _copy_springs(springs, row_of, x)
     tension = np.empty((m, WIDTH), x.dtype)
-    n_large = len(right)
+    n_large = len(patch_inverse)
     for patch in prange(n_large):
         measure_arms(patch, positions, order, row_starts, small_starts, patches.arms)
     for chunk in prange(CHUNKS):
@@ -294,7 +296,7 @@ def solve_filtered(
         copy_rows(first, last, order, matrix, rows)
         _invert_rows(first, last, order, matrix.diagonal, springs, filters, work)
         partial[1, chunk] = dot_rows(x, x, first, last)
-    update_patches(matrix.diagonal, rows, springs, patches, filters, is_free, patch_work)
+    update_patches(matrix.diagonal, rows, springs, patches, filters, is_free, factor)
     rho = scale = 0.0
     for start in range(2):  # the right-hand side gives the scale, then what the guess leaves of it the residual
         if start == 1:

@@ -17,7 +17,7 @@ from weft.geometry.rows import differing
 from weft.geometry.topology import Topology
 from weft.strain.sweeps import sweep_in_order
 
-TURNED = 0.01  # of its length at rest: an edge that is longer than meant by more is shortened,
+TURNED = 0.02  # of its length at rest: an edge that is longer than meant by more is shortened,
 TURN_RINGS, TURN_SWEEPS = 3, 20  # by moving vertices that are no more than so many edges away, in so many sweeps
 EASED = 0.5  # of its limit: an edge that is strained by more is eased where vertices were held back,
 FEW = 2e-4  # of all edges are strained so: where nothing was held back, more of them are left as they are,
