@@ -35,7 +35,7 @@ def _exactly_one(table: Parameters, *keys: str) -> None:
 class Ripple(Parameters):
     """A wave in the cloth at the start, along its normal, so that a flat sheet knows which way to buckle.
 
-    At rest the cloth is flat: a wave of slope s stretches it by s^2 / 2 at the start. For cloth that is rippled at rest,
+    At rest the cloth is flat: a wave of slope s stretches it by s^2 / 2 at the start. For one that is rippled at rest,
     use a mesh.
 
     [[cloth]]
