@@ -335,8 +335,9 @@ def answer(
 ) -> float:
     """Overwrite the answers of all large patches to Z^T r; return the product of both.
 
-    `factor` (36 c + 2,) is L without gaps. In single precision it takes half the time to read, and the matrix stays
-    symmetric and positive; D and what is small in a patch are not: a row of vertices can turn about itself.
+    `factor` (36 c + 2,) is L without gaps. It may be in single precision, which is read in half the time: the
+    answers stay symmetric and positive. The inverses, of D and of small patches, may not: a patch that is one row of
+    vertices can turn about itself, and what single precision leaves of that way to move is wrong.
     """
     m = len(right)
     for k in range(m):

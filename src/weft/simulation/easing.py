@@ -18,12 +18,14 @@ from weft.geometry.topology import Topology
 from weft.strain.sweeps import sweep_in_order
 
 TURNED = 0.02  # of its length at rest: an edge that is longer than meant by more is shortened,
-TURN_RINGS, TURN_SWEEPS = 3, 20  # by moving vertices that are no more than so many edges away, in so many sweeps
-EASED = 0.5  # of its limit: an edge that is strained by more is eased where vertices were held back,
-FEW = 2e-4  # of all edges are strained so: where nothing was held back, more of them are left as they are,
+TURN_RINGS = 3  # by moving vertices that are no more than so many edges away,
+TURN_SWEEPS = 20  # in so many sweeps over the edges between these
+EASED = 0.5  # of its limit: edges that are strained by more are eased where vertices were held back,
+FEW = 2e-4  # of all edges, or where there are no more of them than this;
 EASINGS = 2  # at most so often in a step,
-RINGS, SWEEPS = 8, 50  # likewise,
-STUBBORN = 0.1  # those that were held back by this share of what others move
+RINGS = 8  # by moving vertices that are no more than so many edges away,
+STUBBORN = 0.1  # those that were held back by this share of what others move,
+SWEEPS = 50  # in so many sweeps
 
 
 class Easing:
@@ -52,12 +54,12 @@ class Easing:
         return self._swept(goal, near, longest, self._mobility, TURN_SWEEPS)
 
     def released(self, x: Floats, x_new: Floats, goal: Floats, response: Any) -> Floats:
-        """`x_new`, or where edges around vertices that were held back are stretched far, what these go back to.
+        """`x_new`, or where edges around held-back vertices, or a few others, are stretched far, what they go back to.
 
         Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than half
         of its limit, and as far as the response lets them: cheaper than two steps of half the length for all. They move
-        towards each other, so what is before a plane stays before it. Where nothing was held back, something pulls at
-        the cloth, and it must give way.
+        towards each other, so what is before a plane stays before it. Where many are stretched and nothing was held
+        back, something pulls at the cloth, and it must give way.
         """
         for _ in range(EASINGS):
             over = overstretched(x, x_new, self._edges, self._rest, EASED * self._limits)

@@ -368,11 +368,11 @@ class Simulation:
         v_new = v_end.copy()
         with self.clock("strain"):
             if self.response.uses_springs:
-                goal, straight = self._easing.unturned(self.integrator.about, goal), goal
-                if goal is not straight:
-                    change = (goal - straight) / dt
+                eased = self._easing.unturned(self.integrator.about, goal)
+                if eased is not goal:
+                    change = (eased - goal) / dt
                     v_new += change
-                    self._dv = self._dv + change
+                    self._dv, goal = self._dv + change, eased
             report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new, x)
             self.over_limit = report.over_after
         with self.clock("motion"):
