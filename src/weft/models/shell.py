@@ -18,13 +18,11 @@ but responsive cloth", 2002, have such a response between vertices); 2 % of the 
 collapses. Fine meshes show folds themselves, and the load goes up with 1 / h^2. The matrix keeps the full stiffness: it
 bounds the slope from above, so that a step cannot open a fold too far.
 
-Bending: hinges, weighted triangle by triangle (`weft.models.hinge`). Where the cloth is flat at rest, the energy is
-quadratic in the positions, with a matrix that never changes and is exact (`weft.models.curvature`). Where it has angles
-at rest, it measures angles instead (`weft.models.folds`), which costs several times as much.
+Bending: hinges, weighted triangle by triangle (`weft.models.hinge`), with a matrix that never changes
+(`weft.models.curvature`).
 
-Damping: in the plane, stiffness-proportional: strain + tau * strain rate in place of strain. Cloth with angles at rest
-damps its folding in the same way. The quadratic energy has no such damping: a force -tau Q v would also brake a bent
-cloth that turns as a whole.
+Damping: in the plane, stiffness-proportional: strain + tau * strain rate in place of strain. Bending has none: a force
+-tau Q v would also brake a bent cloth that turns as a whole.
 
 Limits: flat triangles in no order cannot follow a curvature k without strains of (k h)^2 / 24 that differ from one to
 the next. Where edges h are longer than the bending length (B / w)^(1/3), folds that cross the mesh at random are too
@@ -33,7 +31,7 @@ stiff; compression is soft, but the strains of the other sign remain.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -43,7 +41,6 @@ from weft.geometry.topology import group_rows
 from weft.jit import kernel, prange
 from weft.models.curvature import Curvature
 from weft.models.fabrics import Fabric
-from weft.models.folds import Folds
 from weft.models.hinge import Frames, Hinges, build_frames, build_hinges, rest_angles
 from weft.parameters import Parameters, quantity
 
@@ -63,26 +60,6 @@ class ShellParameters(Parameters):
         ge=0,
         le=1e6,
     )
-
-
-class Bending(Protocol):
-    """The part of the hinges."""
-
-    pairs: Ints
-    """(q, 2) the vertices that it couples, the smaller first"""
-    stiffness: Floats
-    """(q,) what never changes of the block of each, times the identity [N/m]"""
-    is_even: bool
-    """True where that is all"""
-
-    def __init__(self, mesh: Mesh, frames: Frames, hinges: Hinges, fabric: Fabric) -> None: ...
-    def update(self, x: Floats, v: Floats) -> None:
-        """Take up the state that the others are asked for."""
-
-    def energy(self, x: Floats) -> float: ...
-    def add_forces(self, x: Floats, forces_out: Floats) -> None: ...
-    def add_blocks(self, rows: Ints, stiffness_out: Floats, damping_out: Floats) -> None:
-        """Add what changes to the given rows, one for each of `pairs`."""
 
 
 class Membrane(NamedTuple):
@@ -137,19 +114,17 @@ class Shell:
     def __init__(self, mesh: Mesh, fabric: Fabric, parameters: ShellParameters | None = None) -> None:
         p = parameters or ShellParameters()
         frames, hinges = build_frames(mesh), build_hinges(mesh)
-        curved = p.rest == "mesh" and bool((np.abs(rest_angles(mesh, hinges)) > FLAT).any())
-        self._bending: Bending = (Folds if curved else Curvature)(mesh, frames, hinges, fabric)
+        angles = rest_angles(mesh, hinges)
+        is_flat = p.rest == "flat" or not (np.abs(angles) > FLAT).any()
+        self._bending = Curvature(mesh, frames, hinges, fabric, None if is_flat else angles)
         self._membrane = _build_membrane(mesh, fabric, frames, p.buckling)
         self.pairs, self.even, self._couplings = _build_couplings(self._membrane, self._bending)
-        self._bending_pairs: Ints = _find_pairs(self._bending.pairs, self.pairs[: len(self.pairs) - len(self.even)])
         m = len(mesh.triangles)
         self._corners = group_rows(mesh.triangles.ravel(), np.arange(3 * m, dtype=np.int32), mesh.n_vertices)
         self._work = Work(np.zeros((m, 6)), np.zeros((m, 6)), np.zeros((m, 3)))
         self._last = np.full((2, *mesh.positions.shape), np.nan)
 
     def energy(self, x: Floats) -> float:
-        self._last[0, :1] = np.nan  # the hinges leave the state of the last forces
-        self._bending.update(x, np.zeros_like(x))
         return float(membrane_energies(x, self._membrane).sum()) + self._bending.energy(x)
 
     def add_forces(self, x: Floats, v: Floats, forces_out: Floats) -> None:
@@ -160,13 +135,11 @@ class Shell:
     def update_jacobians(self, x: Floats, v: Floats, stiffness_out: Floats, damping_out: Floats) -> None:
         self._update(x, v)
         update_blocks(self._work, self._couplings, self._membrane.damping, stiffness_out, damping_out)
-        self._bending.add_blocks(self._bending_pairs, stiffness_out, damping_out)
 
     def _update(self, x: Floats, v: Floats) -> None:
         """Bring the elements up to date, unless the last call, for forces or derivatives, was at the same state."""
         if not (np.array_equal(x, self._last[0]) and np.array_equal(v, self._last[1])):
             update_triangles(x, v, self._membrane, self._work)
-            self._bending.update(x, v)
             self._last[0], self._last[1] = x, v
 
 
@@ -188,13 +161,12 @@ def _build_membrane(mesh: Mesh, fabric: Fabric, frames: Frames, buckling: float)
     )
 
 
-def _build_couplings(membrane: Membrane, bending: Bending) -> tuple[Ints, Floats, Couplings]:
+def _build_couplings(membrane: Membrane, bending: Curvature) -> tuple[Ints, Floats, Couplings]:
     """The pairs of vertices that triangles or hinges couple, even blocks, and what adds up to the others."""
     a, b = membrane.triangles, np.roll(membrane.triangles, -1, axis=1)
     swap = (a > b).ravel()
     edges = np.stack([np.minimum(a, b).ravel(), np.maximum(a, b).ravel()], axis=1)
-    bent = bending.pairs[:0] if bending.is_even else bending.pairs
-    pairs = np.unique(np.concatenate([edges, bent]), axis=0).astype(np.int32)
+    pairs = np.unique(edges, axis=0).astype(np.int32)
 
     g, area = membrane.gradients, np.repeat(membrane.areas, 3)
     first, second = g.reshape(-1, 2), np.roll(g, -1, axis=1).reshape(-1, 2)
