@@ -5,6 +5,9 @@ simulation or a test needs them: `weft --help` and `weft scenes` never do.
 
 Numba's own cache does not see an edit in a helper of another file. The cache folder is therefore named by a hash of
 every kernel source: after any edit all kernels are compiled once more, and nobody ever debugs a stale one.
+
+Beware: in a loop over `prange`, numba (0.68) drops what is written to an array at the loop's own index if the array is
+part of a tuple and nothing in the kernel reads it afterwards. Pass such an array by itself.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ from weft.parameters import Parameters, quantity
 
 SLOW = 0.1  # share of the root mean square speed that may be missing; with 0.15, draped cloth sways for seconds longer
 LEAST = 0.2  # of `error`: to solve for less took a third more iterations, and cloth lay no stiller
+ROUGH = 4.0  # times the error is good enough to see which springs would pull
 PROMISED = 0.1  # share of the decrease that the first slope promises
 HALVINGS = 8
 
@@ -93,6 +94,7 @@ class ImplicitStep:
     def _begin(self, system: System, start: Start, dt: float, scheme: Scheme) -> None:
         self._system, self._start, self._dt, self._scheme = system, start, dt, scheme
         self._dv = np.zeros_like(start.v)
+        self._was_tried = False
         self.iterations = 0
         if self._p.solver == "ahead":
             self._right = self._linearise(self._dv)
@@ -115,9 +117,14 @@ class ImplicitStep:
         self.about = x
         self._matrix.assemble(x, d.masses, d.extra_damping, d.stiffness, d.damping, d.even, h)
 
+    def try_out(self, constraints: Constraints) -> Floats:
+        """A rough dv (n, 3), from which `solve` goes on, with the same constraints or with weaker springs."""
+        self._dv, _ = self._solve(constraints, ROUGH)
+        self._was_tried = True
+        return self._dv
+
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
-        solve = self._solve_newton if self._p.solver == "newton" else self._solve_linear
-        self._dv, impulses = solve(constraints)
+        self._dv, impulses = self._solve(constraints, 1.0)
         self._filters = constraints.filters
         # A scheme of several steps weighs a change of velocity by s; a contact takes the momentum of a vertex once.
         return self._dv, impulses - (self._scheme.scale - 1.0) * self._system.masses[:, None] * constraints.change
@@ -134,6 +141,9 @@ class ImplicitStep:
         self.iterations = self._matrix.iterations
         return self._dv, scale * impulses
 
+    def _solve(self, c: Constraints, slack: float) -> tuple[Floats, Floats]:
+        return self._solve_newton(c) if self._p.solver == "newton" else self._solve_linear(c, slack)
+
     def _homogeneous(self, c: Constraints) -> Constraints:
         """What holds of a change to come, once the prescribed one is made."""
         springs = c.springs._replace(blocks=c.springs.blocks / self._scheme.scale)
@@ -143,13 +153,15 @@ class ImplicitStep:
         """What the step's equation lacks at `dv` (n, 3) [N s], about which the matrix is set up."""
         return -self._scheme.scale * self._linearise(dv) + self._friction(c, dv)
 
-    def _solve_linear(self, c: Constraints) -> tuple[Floats, Floats]:
-        scale = self._scheme.scale
+    def _solve_linear(self, c: Constraints, slack: float) -> tuple[Floats, Floats]:
+        p, scale = self._p, self._scheme.scale
         right = self._right + c.impulses / scale
         scaled = c._replace(springs=c.springs._replace(blocks=c.springs.blocks / scale))
-        self._matrix.add_drag(c.drag / scale)
+        if not self._was_tried:
+            self._matrix.add_drag(c.drag / scale)
+        tolerance, error = slack * p.tolerance, slack * self._error()
         dv, residual = self._matrix.solve(
-            right, scaled, self._dv, self._p.tolerance, self._error(), self._p.max_iterations
+            right, scaled, self._dv, tolerance, error, p.max_iterations, anew=not self._was_tried
         )
         self.iterations = self._matrix.iterations
         return dv, scale * residual

@@ -81,11 +81,13 @@ class FilteredSystem:
         tolerance: float,
         error: float,
         max_iterations: int,
+        anew: bool = True,
     ) -> tuple[Floats, Floats]:
         """Solve A dv = `right` for the free part of dv; the prescribed part is `constraints.change`.
 
         It goes on until the residual is below `tolerance`, relative to `right`, and the velocity that is still missing
-        below `error` [m/s], weighted by mass.
+        below `error` [m/s], weighted by mass. Unless `anew`, only springs became weaker since the last solve, and what it
+        prepared serves once more.
 
         Returns dv and the impulses of the constraints.
         """
@@ -103,6 +105,7 @@ class FilteredSystem:
             tolerance,
             self._mass * error**2,
             max_iterations,
+            anew,
             *self._work,
             dv,
         )

@@ -245,6 +245,7 @@ def solve_filtered(
     tolerance: float,
     energy: float,
     max_iterations: int,
+    anew: bool,
     rows: Rows,
     work: PcgWork,
     x_inout: Floats,
@@ -252,7 +253,7 @@ def solve_filtered(
     """Solve A x = b in the free directions, keeping the constrained part of `x_inout` as it comes in.
 
     `x_inout` starts as z plus any guess in the free directions. `filters` (n, 3, 3) are the projectors S, `positions`
-    where the vertices stand. Returns the iterations and the residual relative to the right-hand side, both in the norm
+    where the vertices stand. Unless `anew`, the matrix and the patches are those of the last solve. Returns the iterations and the residual relative to the right-hand side, both in the norm
     of the preconditioner. It goes on until that is below `tolerance` and the square of the residual itself, which
     estimates the energy x A x of what is still missing, below `energy`.
     """
@@ -274,8 +275,9 @@ def solve_filtered(
     end_rows, end_weights, spring_blocks, items, weights = _copy_springs(springs, row_of, x)
     tension = np.empty((m, WIDTH), x.dtype)
     n_large = len(patch_inverse)
-    for patch in prange(n_large):
-        measure_arms(patch, positions, order, row_starts, small_starts, patches.arms)
+    if anew:
+        for patch in prange(n_large):
+            measure_arms(patch, positions, order, row_starts, small_starts, patches.arms)
     for chunk in prange(CHUNKS):
         first = row_starts[small_starts[chunk * n_large // CHUNKS]]
         last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
@@ -293,10 +295,12 @@ def solve_filtered(
                 r[row, c] = b[i, c]
             if not is_free[row]:
                 _filter_row(filters, i, row, r)
-        copy_rows(first, last, order, matrix, rows)
+        if anew:
+            copy_rows(first, last, order, matrix, rows)
         _invert_rows(first, last, order, matrix.diagonal, springs, filters, work)
         partial[1, chunk] = dot_rows(x, x, first, last)
-    update_patches(matrix.diagonal, rows, springs, patches, filters, is_free, factor)
+    if anew:
+        update_patches(matrix.diagonal, rows, springs, patches, filters, is_free, factor)
     rho = scale = 0.0
     for start in range(2):  # the right-hand side gives the scale, then what the guess leaves of it the residual
         if start == 1:

@@ -341,6 +341,8 @@ class Simulation:
         """Where the solves lead, and the impulses that constraints exerted."""
         for _ in range(getattr(self.response, "max_solves", MAX_SOLVES)):
             with self.clock("solve"):
+                if self.response.uses_springs and self.response.n_springs:
+                    self.response.release(self.integrator.try_out(self.response.constraints()))
                 dv, impulses = self.integrator.solve(self.response.constraints())
             goal = x + dt * (v + dv)
             self._dv = dv

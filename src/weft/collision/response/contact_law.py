@@ -141,7 +141,7 @@ def _parting(rows: Ints, weights: Floats, normals: Floats, q: int, likely: Float
     go = _along(rows, weights, normals, q, likely)
     fall = _along(rows, weights, normals, q, drops)
     least = max(min(0.0, fall[0]) + min(0.0, fall[1]), -DEEP * h)
-    return go[0] + go[1] + min(fall[0] + fall[1], least)
+    return go[0] + go[1] + least
 
 
 @kernel(parallel=True)
@@ -278,6 +278,41 @@ def let_slide(
                 blocks_inout[c, r, d] += drag * normals[c, r] * normals[c, d]
             blocks_inout[c, r, r] -= drag
     return out
+
+
+@kernel(parallel=True)
+def let_go(
+    vertices: Ints,
+    weights: Floats,
+    normals: Floats,
+    pushes: Floats,
+    dv: Floats,
+    blocks_inout: Floats,
+    drags_inout: Floats,
+    limits_inout: Floats,
+) -> tuple[Bools, Floats]:
+    """Take contacts that would pull where velocities change by `dv` (n, 3) out of their blocks (m, 3, 3).
+
+    Returns which, and the impulses (m, 3) that undo their `pushes`. Drags and limits (m,) are as in `Slips`.
+    """
+    out, gone = np.zeros((len(vertices), 3)), np.zeros(len(vertices), np.bool_)
+    for c in prange(len(vertices)):
+        u0 = u1 = u2 = 0.0
+        for place in range(4):
+            i, w = vertices[c, place], weights[c, place]
+            u0, u1, u2 = u0 + w * dv[i, 0], u1 + w * dv[i, 1], u2 + w * dv[i, 2]
+        along = 0.0
+        for r in range(3):
+            pull = blocks_inout[c, r, 0] * u0 + blocks_inout[c, r, 1] * u1 + blocks_inout[c, r, 2] * u2
+            along += normals[c, r] * (pushes[c, r] - pull)
+        gone[c] = along < 0.0
+        if gone[c]:
+            drags_inout[c] = limits_inout[c] = 0.0
+            for r in range(3):
+                out[c, r] = -pushes[c, r]
+                for d in range(3):
+                    blocks_inout[c, r, d] = 0.0
+    return gone, out
 
 
 @kernel(parallel=True)

@@ -37,7 +37,7 @@ import numpy as np
 
 from weft.arrays import Bytes, Floats, Ints
 from weft.collision.response import StepStart, Surroundings
-from weft.collision.response.contact_law import Slips, add_pushes, let_slide, mark_pushing, push_apart, push_off
+from weft.collision.response.contact_law import Slips, add_pushes, let_go, let_slide, mark_pushing, push_apart, push_off
 from weft.collision.response.pairs import PairFinder, Pairs
 from weft.collision.response.safe_motion import (
     CLOSEST,
@@ -153,7 +153,7 @@ class DividingPlanes:
                 slips,
             )
             count += len(which)
-        springs = build_springs(vertices, weights, blocks, n)
+        springs, self._pushes = build_springs(vertices, weights, blocks, n), pushes
         add_pushes(weights, springs.starts, springs.items, pushes, touches, self._held.impulses, self.touches)
         return springs
 
@@ -178,6 +178,18 @@ class DividingPlanes:
             slips.drags,
             slips.limits,
         )
+
+    def release(self, dv: Floats) -> None:
+        """Let go of contacts that would pull at cloth whose velocity changes by `dv` (n, 3).
+
+        They were expected to meet, or to stay together, and do not.
+        """
+        s = self._springs
+        normals, _, drags, limits = self._slips
+        gone, undone = let_go(s.vertices, s.weights, normals, self._pushes, dv, s.blocks, drags, limits)
+        none = np.zeros(len(gone), np.uint8)
+        add_pushes(s.weights, s.starts, s.items, undone, none, self._held.impulses, self.touches)
+        self._pushes[gone] = 0.0
 
     def slide(self, v: Floats) -> None:
         """Let go of contacts that drag at cloth of the velocity `v` (n, 3) by more than friction allows.
@@ -210,6 +222,10 @@ class DividingPlanes:
 
     def update(self, contacts: PlaneContacts, dv: Floats, impulses: Floats) -> bool:
         return False
+
+    @property
+    def n_springs(self) -> int:
+        return len(self._springs.vertices)
 
     def n_contacts(self) -> int:
         return self._n_planes + len(self._springs.vertices)
