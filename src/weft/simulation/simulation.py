@@ -288,6 +288,9 @@ class Simulation:
         if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
         if self._went_wrong(state, moved, time, dt):
+            if self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see coming what met
+                self._went_too_far |= dt == self.dt
+                return None
             with self.clock("solve"):
                 self.response.slide(v + self._dv)
                 self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
