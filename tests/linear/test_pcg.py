@@ -64,6 +64,7 @@ class System:
             tolerance,
             np.inf,
             max_iterations,
+            True,
             *build_work(self.matrix, patches, tolerance, 1.0),
             x,
         )

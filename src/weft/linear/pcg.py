@@ -253,9 +253,10 @@ def solve_filtered(
     """Solve A x = b in the free directions, keeping the constrained part of `x_inout` as it comes in.
 
     `x_inout` starts as z plus any guess in the free directions. `filters` (n, 3, 3) are the projectors S, `positions`
-    where the vertices stand. Unless `anew`, the matrix and the patches are those of the last solve. Returns the iterations and the residual relative to the right-hand side, both in the norm
-    of the preconditioner. It goes on until that is below `tolerance` and the square of the residual itself, which
-    estimates the energy x A x of what is still missing, below `energy`.
+    where the vertices stand. Unless `anew`, the matrix and the patches are those of the last solve. Returns the
+    iterations and the residual relative to the right-hand side, both in the norm of the preconditioner. It goes on
+    until that is below `tolerance` and the square of the residual itself, which estimates the energy x A x of what is
+    still missing, below `energy`.
     """
     n, m = len(b), len(springs.vertices)
     inverse, arms, vectors, is_free = work.inverse, work.arms, work.vectors, work.is_free

@@ -41,7 +41,7 @@ from weft.geometry.topology import group_rows
 from weft.jit import kernel, prange
 from weft.models.curvature import Curvature
 from weft.models.fabrics import Fabric
-from weft.models.hinge import Frames, Hinges, build_frames, build_hinges, rest_angles
+from weft.models.hinge import Frames, build_frames, build_hinges, rest_angles
 from weft.parameters import Parameters, quantity
 
 FLAT = 1e-3  # [rad] a mesh whose angles are all below counts as flat: six digits of a file leave 1e-4

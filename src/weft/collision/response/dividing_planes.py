@@ -125,7 +125,7 @@ class DividingPlanes:
             parts.append((pairs, np.flatnonzero(push)))
         m, count = sum(len(which) for _, which in parts), 0
         vertices, weights, blocks = np.zeros((m, 4), np.int32), np.zeros((m, 4)), np.empty((m, 3, 3))
-        pushes, touches = np.empty((m, 3)), np.empty(m, np.uint8)
+        pushes, touches, is_loose = np.empty((m, 3)), np.empty(m, np.uint8), np.empty(m, np.bool_)
         slips = self._slips = Slips(np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m))
         for pairs, which in parts:
             push_apart(
@@ -150,10 +150,11 @@ class DividingPlanes:
                 blocks,
                 pushes,
                 touches,
+                is_loose,
                 slips,
             )
             count += len(which)
-        springs, self._pushes = build_springs(vertices, weights, blocks, n), pushes
+        springs, self._pushes, self._is_loose = build_springs(vertices, weights, blocks, n), pushes, is_loose
         add_pushes(weights, springs.starts, springs.items, pushes, touches, self._held.impulses, self.touches)
         return springs
 
@@ -180,13 +181,10 @@ class DividingPlanes:
         )
 
     def release(self, dv: Floats) -> None:
-        """Let go of contacts that would pull at cloth whose velocity changes by `dv` (n, 3).
-
-        They were expected to meet, or to stay together, and do not.
-        """
+        """Let go of contacts that were expected to meet and would pull, where velocities change by `dv` (n, 3)."""
         s = self._springs
         normals, _, drags, limits = self._slips
-        gone, undone = let_go(s.vertices, s.weights, normals, self._pushes, dv, s.blocks, drags, limits)
+        gone, undone = let_go(s.vertices, s.weights, normals, self._pushes, self._is_loose, dv, s.blocks, drags, limits)
         none = np.zeros(len(gone), np.uint8)
         add_pushes(s.weights, s.starts, s.items, undone, none, self._held.impulses, self.touches)
         self._pushes[gone] = 0.0
