@@ -72,10 +72,10 @@ class Integrator(Protocol):
     """True where `lower` and `upper` of the constraints are kept"""
 
     solves_springs: ClassVar[bool]
-    """True where contacts that couple several vertices are part of the system. It then has `try_out(constraints)`,
-    too: a rough solve for dv, from which `solve` goes on when some springs were let go; and `refine(constraints, dv)`:
-    it solves once more about where `dv` leads, and returns what `solve` returns; and `about` (n, 3), the positions
-    about which the last solve was linear"""
+    """True where contacts that couple several vertices are part of the system. It then has three more ways to solve,
+    which return what `solve` returns: `try_out(constraints)`, roughly; `solve_on(constraints)` from the last solve on,
+    after springs were let go; `refine(constraints, dv)` once more, about where `dv` leads. And `about` (n, 3), the
+    positions about which the last solve was linear"""
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: Any = None) -> None: ...
 

@@ -94,7 +94,6 @@ class ImplicitStep:
     def _begin(self, system: System, start: Start, dt: float, scheme: Scheme) -> None:
         self._system, self._start, self._dt, self._scheme = system, start, dt, scheme
         self._dv = np.zeros_like(start.v)
-        self._was_tried = False
         self.iterations = 0
         if self._p.solver == "ahead":
             self._right = self._linearise(self._dv)
@@ -117,14 +116,22 @@ class ImplicitStep:
         self.about = x
         self._matrix.assemble(x, d.masses, d.extra_damping, d.stiffness, d.damping, d.even, h)
 
-    def try_out(self, constraints: Constraints) -> Floats:
-        """A rough dv (n, 3), from which `solve` goes on, with the same constraints or with weaker springs."""
-        self._dv, _ = self._solve(constraints, ROUGH)
-        self._was_tried = True
-        return self._dv
+    def try_out(self, constraints: Constraints) -> tuple[Floats, Floats]:
+        """A rough solve: good enough to see which springs would pull."""
+        return self._solve(constraints, ROUGH, anew=True)
 
     def solve(self, constraints: Constraints) -> tuple[Floats, Floats]:
-        self._dv, impulses = self._solve(constraints, 1.0)
+        return self._solve(constraints, 1.0, anew=True)
+
+    def solve_on(self, constraints: Constraints) -> tuple[Floats, Floats]:
+        """Go on from the last solve, after which springs may have been let go, and nothing else changed."""
+        return self._solve(constraints, 1.0, anew=False)
+
+    def _solve(self, constraints: Constraints, slack: float, anew: bool) -> tuple[Floats, Floats]:
+        if self._p.solver == "newton":
+            self._dv, impulses = self._solve_newton(constraints)
+        else:
+            self._dv, impulses = self._solve_linear(constraints, slack, anew)
         self._filters = constraints.filters
         # A scheme of several steps weighs a change of velocity by s; a contact takes the momentum of a vertex once.
         return self._dv, impulses - (self._scheme.scale - 1.0) * self._system.masses[:, None] * constraints.change
@@ -141,9 +148,6 @@ class ImplicitStep:
         self.iterations = self._matrix.iterations
         return self._dv, scale * impulses
 
-    def _solve(self, c: Constraints, slack: float) -> tuple[Floats, Floats]:
-        return self._solve_newton(c) if self._p.solver == "newton" else self._solve_linear(c, slack)
-
     def _homogeneous(self, c: Constraints) -> Constraints:
         """What holds of a change to come, once the prescribed one is made."""
         springs = c.springs._replace(blocks=c.springs.blocks / self._scheme.scale)
@@ -153,16 +157,14 @@ class ImplicitStep:
         """What the step's equation lacks at `dv` (n, 3) [N s], about which the matrix is set up."""
         return -self._scheme.scale * self._linearise(dv) + self._friction(c, dv)
 
-    def _solve_linear(self, c: Constraints, slack: float) -> tuple[Floats, Floats]:
+    def _solve_linear(self, c: Constraints, slack: float, anew: bool) -> tuple[Floats, Floats]:
         p, scale = self._p, self._scheme.scale
         right = self._right + c.impulses / scale
         scaled = c._replace(springs=c.springs._replace(blocks=c.springs.blocks / scale))
-        if not self._was_tried:
+        if anew:
             self._matrix.add_drag(c.drag / scale)
         tolerance, error = slack * p.tolerance, slack * self._error()
-        dv, residual = self._matrix.solve(
-            right, scaled, self._dv, tolerance, error, p.max_iterations, anew=not self._was_tried
-        )
+        dv, residual = self._matrix.solve(right, scaled, self._dv, tolerance, error, p.max_iterations, anew)
         self.iterations = self._matrix.iterations
         return dv, scale * residual
 

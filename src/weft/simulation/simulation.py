@@ -38,6 +38,7 @@ from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.08  # a thread stretched further, and by more than a quarter of this in one step: it was too long
+MANY_LOOSE = 0.05  # of all springs that may be let go
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
@@ -344,9 +345,10 @@ class Simulation:
         """Where the solves lead, and the impulses that constraints exerted."""
         for _ in range(getattr(self.response, "max_solves", MAX_SOLVES)):
             with self.clock("solve"):
-                if self.response.uses_springs and self.response.n_springs:
-                    self.response.release(self.integrator.try_out(self.response.constraints()))
-                dv, impulses = self.integrator.solve(self.response.constraints())
+                if self.response.uses_springs:
+                    dv, impulses = self._solve_loose()
+                else:
+                    dv, impulses = self.integrator.solve(self.response.constraints())
             goal = x + dt * (v + dv)
             self._dv = dv
             if self.response.meets_bodies:
@@ -355,6 +357,15 @@ class Simulation:
                 if not self.response.update(self._contacts(x, goal, time, dt), dv, impulses):
                     break
         return goal, impulses
+
+    def _solve_loose(self) -> tuple[Floats, Floats]:
+        """Solve for springs some of which may be let go: where many may, a rough solve says which first."""
+        r, integrator = self.response, self.integrator
+        is_rough = r.n_loose > MANY_LOOSE * r.n_springs
+        solved = (integrator.try_out if is_rough else integrator.solve)(r.constraints())
+        if (r.n_loose > 0 and r.release(solved[0])) or is_rough:
+            return integrator.solve_on(r.constraints())
+        return solved
 
     def _body_vertices(self, time: float) -> Floats:
         return np.concatenate([body.triangulate(time)[0] for body in self._solid] or [np.zeros((0, 3))])

@@ -86,10 +86,10 @@ class Response(Protocol):
     """True where its constraints couple vertices: the integrator must solve for all of them at once. Its `touches` (n,)
     then says of each vertex whether it is in a contact (`TOUCHES`), expected in one (`MAY_TOUCH`), or neither (0), and
     `held_back` how many vertices the last `finish` kept from where the solve led; `follow(goal)` goes on from there as
-    far towards other positions (n, 3) as is safe, and returns where that is. `release(dv)` lets go of springs, of which
-    there are `n_springs`, that would pull where velocities change by (n, 3), before the solve goes on; `slide(v)` of
-    contacts whose friction is more than Coulomb's at the velocities (n, 3) that a solve led to, before it is solved
-    once more"""
+    far towards other positions (n, 3) as is safe, and returns where that is. Of its `n_springs` springs
+    `n_loose` may be let go: `release(dv)` does so where they would pull if velocities change by (n, 3), and returns
+    whether there were any. `slide(v)` lets go of contacts whose friction is more than Coulomb's at the velocities
+    (n, 3) that a solve led to, before it is solved once more"""
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
     pushed out of them before it"""

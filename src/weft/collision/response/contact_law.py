@@ -162,7 +162,7 @@ def mark_pushing(
     clearance: Floats,
     n: int,
 ) -> Bools:
-    """(k,) the pairs that bear and are, or will be, too near.
+    """(k,) the pairs that bear and are, or will be, too near: by a tenth of h where they start so far from touching.
 
     `likely` and `drops` (n + b, 3) are how far each vertex is thought to move, and how much further it would fall if
     nothing held it up.
@@ -172,7 +172,9 @@ def mark_pushing(
         out[q] = bears[q]
         if out[q]:
             h = _reach(rows, q, n, clearance)
-            out[q] = h - gaps[q] > _parting(rows, weights, normals, q, likely, drops, h)
+            depth = h - gaps[q]
+            late = DEEP * h if depth < -DEEP * h else 0.0
+            out[q] = depth > _parting(rows, weights, normals, q, likely, drops, h) + late
     return out
 
 

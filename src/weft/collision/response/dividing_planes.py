@@ -180,14 +180,20 @@ class DividingPlanes:
             slips.limits,
         )
 
-    def release(self, dv: Floats) -> None:
-        """Let go of contacts that were expected to meet and would pull, where velocities change by `dv` (n, 3)."""
+    def release(self, dv: Floats) -> bool:
+        """Let go of contacts that were expected to meet and would pull, where velocities change by `dv` (n, 3).
+
+        False where there are none.
+        """
         s = self._springs
         normals, _, drags, limits = self._slips
         gone, undone = let_go(s.vertices, s.weights, normals, self._pushes, self._is_loose, dv, s.blocks, drags, limits)
+        if not gone.any():
+            return False
         none = np.zeros(len(gone), np.uint8)
         add_pushes(s.weights, s.starts, s.items, undone, none, self._held.impulses, self.touches)
-        self._pushes[gone] = 0.0
+        self._pushes[gone], self._is_loose[gone] = 0.0, False
+        return True
 
     def slide(self, v: Floats) -> None:
         """Let go of contacts that drag at cloth of the velocity `v` (n, 3) by more than friction allows.
@@ -224,6 +230,10 @@ class DividingPlanes:
     @property
     def n_springs(self) -> int:
         return len(self._springs.vertices)
+
+    @property
+    def n_loose(self) -> int:
+        return int(np.count_nonzero(self._is_loose))
 
     def n_contacts(self) -> int:
         return self._n_planes + len(self._springs.vertices)
