@@ -66,7 +66,7 @@ class DividingPlanesParameters(Parameters):
     """How contacts push, how friction behaves near rest, and how hard held-back vertices are tried again."""
 
     stiffness: float = quantity(
-        "stiffness of a contact, in inertias of a vertex in a step of 1/120 s", default=500.0, unit="1", gt=0, le=1e6
+        "stiffness of a contact, in inertias of a vertex in a step of 1/120 s", default=200.0, unit="1", gt=0, le=1e6
     )
     softness: float = quantity(
         "steps of 1/120 s in which what was pressed together comes apart", default=10.0, ge=0, le=1000
