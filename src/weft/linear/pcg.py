@@ -144,7 +144,7 @@ def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
         y_inout[row, r] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
 
 
-@kernel
+@kernel(parallel=True)
 def _copy_springs(springs: Springs, row_of: Ints, x: Lanes) -> tuple[Ints, Lanes, Lanes, Ints, Lanes]:
     """Springs in the layout of `lanes` and the precision of `x`.
 
@@ -155,14 +155,14 @@ def _copy_springs(springs: Springs, row_of: Ints, x: Lanes) -> tuple[Ints, Lanes
     rows_out, weights_out = np.empty((m, WIDTH), np.int32), np.empty((m, WIDTH), x.dtype)
     blocks_out = np.zeros((m, 3, WIDTH), x.dtype)
     items_out, item_weights_out = np.empty(k, np.int32), np.empty(k, x.dtype)
-    for c in range(m):
+    for c in prange(m):
         for place in range(WIDTH):
             rows_out[c, place] = row_of[vertices[c, place]]
             weights_out[c, place] = weights[c, place]
         for r in range(3):
             for column in range(3):
                 blocks_out[c, column, r] = blocks[c, r, column]
-    for q in range(k):
+    for q in prange(k):
         items_out[q] = items[q] >> 2
         item_weights_out[q] = weights[items[q] >> 2, items[q] & 3]
     return rows_out, weights_out, blocks_out, items_out, item_weights_out

@@ -3,24 +3,29 @@
 Two features of the cloth, or one of the cloth and one of a body, whose gap g is or would be below the contact
 distance h push each other apart by the impulse
 
-    j = dt k (max(h - g, T e) - T u),    k = K m / (1/120 s)^2 min(30, max(1, h / g)),
+    j = dt k (max(d, T e) - T u),    k = K m / (1/120 s)^2 min(30, max(1, h / g)),
 
-u being how far they part in this step (negative: approach), m the mass of a vertex. T is 1 where they start apart and
-grows to 1 + `softness` (1/120 s) / dt where g is 0.9 h or less: what was pressed together comes apart over a while,
-however short the steps, and does not bounce. (In a number of steps instead, ten stacked sheets burst.) e is how far
-they are expected to part by inertia and by the part of gravity that the cloth does not bear: a pair that does so is not
-held back, nor pushed, but elastic forces shall not press it together. (With all of gravity, cloth that holds itself up
-a little above a table was drawn down to it.) Where two layers lie on each other, one may be held up and the other not,
-so a pair that is within a tenth of h of contact counts on the worse: expected to fall together, the upper of two sheets
-on a floor lost its contacts every few steps, dropped on the lower one, and never lay still. Friction is a drag against
+u being how far they part in this step (negative: approach), m the mass of a vertex, and d = h - g, but for what starts
+apart (see `DRAWN`). T is 1 where they start apart and grows to 1 + `softness` (1/120 s) / dt where g is 0.9 h or less:
+what was pressed together comes apart over a while, however short the steps, and does not bounce. (In a number of steps
+instead, ten stacked sheets burst.) e is how far they are expected to part by inertia and by the part of gravity that
+the cloth does not bear: a pair that does so is not held back, nor pushed, but elastic forces shall not press it
+together. (With all of gravity, cloth that holds itself up a little above a table was drawn down to it.) Where two
+layers lie on each other, one may be held up and the other not, so a pair that is within a tenth of h of contact counts
+on the worse: expected to fall together, the upper of two sheets on a floor lost its contacts every few steps, dropped
+on the lower one, and never lay still.
+
+Friction is a drag against
 slip (see `contact_filter`) under the load k (h - g), at the speed of slip when the step starts. What stuck and is torn
 loose would let go by and by, and cloth that was pulled over a ball stretched by 40 %: where a step goes wrong, such
-contacts get Coulomb's force instead and it is solved once more (`DividingPlanes.slide`). A pair that starts further
-apart than a tenth of h beyond contact is only expected to meet. Where it does not, its impulse would pull: such pairs
-are let go (`DividingPlanes.release`). Held, they drew heaps of cloth together: on `ground` with 101 x 101 vertices two
-in five of all springs pulled, and the heap lay 17 mm high in place of the 35 mm that steps of 1/480 s give. What
-touches, or nearly does, may pull a little: it is what keeps it from bouncing, and two sheets that lie on each other
-never came to rest where such contacts were let go, too.
+contacts get Coulomb's force instead and it is solved once more (`DividingPlanes.slide`).
+
+A pair that starts further apart than a tenth of h beyond contact is only expected to meet. Where it does not, its
+impulse would pull: such pairs are let go (`DividingPlanes.release`). Held, they drew heaps of cloth together: on
+`ground` with 101 x 101 vertices two in five of all springs pulled, and the heap lay 17 mm high in place of the 35 mm
+that steps of 1/480 s give. What touches, or nearly does, may pull a little: it is what keeps it from bouncing, and two
+sheets that lie on each other never came to rest where such contacts were let go, too. What nearly touches stays where
+it is or comes a little nearer: drawn all the way to contact, it pulled with five times the weight of the heap.
 
 Of all pairs that are near, those bear whose closest points lie inside the triangle, but for rounding (`pairs.ASIDE`),
 or inside both edges; the others repeat these, and bear only where pressed hard.
@@ -38,6 +43,7 @@ from weft.collision.response import MAY_TOUCH, TOUCHES
 from weft.jit import kernel, prange
 
 DEEP = 0.1  # of the contact distance: what is pressed together by more comes apart slowly
+DRAWN = 0.5  # of its way to contact: what nearly touches is drawn so far; by less than 0.3, it never lay still
 STIFFEST = 30.0  # times the stiffness of a contact, however small its gap: with 1000, ten stacked sheets burst
 
 
@@ -242,7 +248,8 @@ def push_apart(
         speed = math.sqrt(max(0.0, v0 * v0 + v1 * v1 + v2 * v2 - across * across))
         limits_out[at] = mu * dt * k * max(depth, 0.0)
         drag = drags_out[at] = limits_out[at] / max(speed, creep)
-        push = dt * k * (max(depth, pace * parting) - pace * (going[0] + going[1])) + drag * across
+        aim = depth if depth > 0.0 else min(depth + (1.0 - DRAWN) * DEEP * h, DRAWN * depth)
+        push = dt * k * (max(aim, pace * parting) - pace * (going[0] + going[1])) + drag * across
         pushes_out[at, 0] = push * n0 - drag * v0
         pushes_out[at, 1] = push * n1 - drag * v1
         pushes_out[at, 2] = push * n2 - drag * v2
