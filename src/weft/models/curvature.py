@@ -105,7 +105,14 @@ class Curvature:
         if angles is not None:
             m, h = len(mesh.triangles), len(hinges.vertices)
             self._creases = _build_creases(mesh, hinges, shares, angles)
-            self._work = Work(*(np.zeros((k, 3)) for k in (m, m, h, h)), np.zeros(h), np.zeros((h, 3)))
+            self._work = Work(
+                normals=np.zeros((m, 3)),
+                pulls=np.zeros((m, 3)),
+                bends=np.zeros((h, 3)),
+                means=np.zeros((h, 3)),
+                closeness=np.zeros(h),
+                moments=np.zeros((h, 3)),
+            )
             self._ends = group_rows(hinges.vertices.ravel(), np.arange(4 * h, dtype=np.int32), mesh.n_vertices)
             self._corners = group_rows(mesh.triangles.ravel(), np.arange(3 * m, dtype=np.int32), mesh.n_vertices)
 

@@ -362,10 +362,10 @@ class Simulation:
         """Solve for springs some of which may be let go: where many may, a rough solve says which first."""
         r, integrator = self.response, self.integrator
         is_rough = r.n_loose > MANY_LOOSE * r.n_springs
-        solved = (integrator.try_out if is_rough else integrator.solve)(r.constraints())
-        if (r.n_loose > FEW_LOOSE * r.n_springs and r.release(solved[0])) or is_rough:
-            return integrator.solve_on(r.constraints())
-        return solved
+        dv, impulses = (integrator.try_out if is_rough else integrator.solve)(r.constraints())
+        if (r.n_loose > FEW_LOOSE * r.n_springs and r.release(dv)) or is_rough:
+            dv, impulses = integrator.solve_on(r.constraints())
+        return dv, impulses
 
     def _body_vertices(self, time: float) -> Floats:
         return np.concatenate([body.triangulate(time)[0] for body in self._solid] or [np.zeros((0, 3))])

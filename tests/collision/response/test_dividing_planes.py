@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.collision.response.soups import NOTHING, begun, n_meetings, soup
+from tests.collision.response.soups import DT, NOTHING, begun, n_meetings, soup
 
 from weft.collision.broad.linear_tree import LinearTree
 from weft.collision.certificate import self_intersections
-from weft.collision.response.contact_law import Slips, let_slide, push_off
+from weft.collision.response.contact_law import Slips, let_go, let_slide, push_off
 from weft.collision.response.dividing_planes import DividingPlanes, DividingPlanesParameters
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.mesh import Mesh, build_grid
@@ -251,6 +251,37 @@ def test_what_drags_by_more_than_friction_allows_slides(speed, slides):
         assert not push.any()
         np.testing.assert_array_equal(block, [np.diag([2.0, 2.0, 7.0])])
     assert not let_slide(vertices, weights, slips, v_t0, v_t1, block).any(), "only once"
+
+
+@pytest.mark.parametrize(("is_loose", "speed", "goes"), [(True, 0.6, True), (True, 0.4, False), (False, 0.6, False)])
+def test_a_loose_contact_that_would_pull_is_let_go(is_loose, speed, goes):
+    """It pushes with 1 N s, less 2 N s for each m/s at which it parts."""
+    vertices, weights = np.arange(4, dtype=np.int32)[None], np.array([[0.5, 0.5, -1.0, 0.0]])
+    up, pushes = np.array([[0.0, 0.0, 1.0]]), np.array([[0.3, 0.0, 1.0]])
+    dv = np.zeros((4, 3))
+    dv[:2] = [5.0, 0.0, speed]
+    block, drag, limit = np.diag([1.0, 1.0, 2.0])[None].copy(), np.array([1.0]), np.array([4.0])
+    gone, undone = let_go(vertices, weights, up, pushes, np.array([is_loose]), dv, block, drag, limit)
+    assert gone == [goes]
+    np.testing.assert_array_equal(undone, -pushes if goes else 0.0 * pushes)
+    assert block.any() != goes
+    assert (drag[0] == limit[0] == 0.0) == goes, "nor may it rub"
+
+
+@pytest.mark.parametrize(("gap", "n_loose"), [(0.0095, 0), (0.0105, 0), (0.0125, 1)])
+def test_only_what_was_expected_to_meet_is_let_go(gap, n_loose):
+    """A vertex comes down on a triangle, at a contact distance of 10 mm, and the solve has it stay where it is."""
+    above = [[0.3, 0.3, gap], [2.0, 2.0, 0.5], [2.0, 2.1, 0.6]]
+    x = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], *above])
+    expected = x - np.array([0.0, 0.0, 0.005]) * (np.arange(6) == 3)[:, None]
+    response = begun(DividingPlanes, Mesh(x, np.array([[0, 1, 2], [3, 4, 5]], np.int32)), expected)
+    assert (response.n_springs, response.n_loose) == (1, n_loose)
+    assert response.constraints().impulses.any()
+    assert response.release((x - expected) / DT) == (n_loose > 0)
+    held = response.constraints()
+    assert held.springs.blocks.any() == (n_loose == 0)
+    assert held.impulses.any() == (n_loose == 0)
+    assert not response.release((x - expected) / DT), "only once"
 
 
 def test_a_shorter_step_does_not_push_harder():
