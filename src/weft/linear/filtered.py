@@ -12,7 +12,7 @@ from weft.linear.constraints import Constraints, held_vertices
 from weft.linear.patches import LOST, build_patches
 from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_impulses
 from weft.linear.rows import Rows
-from weft.linear.springs import spring_impulses
+from weft.linear.springs import Springs
 
 
 class FilteredSystem:
@@ -128,8 +128,7 @@ class FilteredSystem:
             impulses = self.impulses(c, dv_inout, right, held)
             add_rows(self._piece, impulses - block_products(c.filters, impulses), totals)
         add_left_over(self._piece, self._masses, self._extra, self._drag, right, dv_inout, totals)
-        if len(c.springs.vertices):
-            add_rows(self._piece, -spring_impulses(c.springs, dv_inout), totals)
+        add_spring_pulls(self._piece, c.springs, dv_inout, totals)
         stiffness, ways = np.linalg.eigh(self._patches.piece_blocks)
         weak = stiffness <= LOST * stiffness[:, -1:]  # a piece that is held
         along = np.einsum("pji,pj->pi", ways, totals) / np.where(weak, np.inf, stiffness)
@@ -161,6 +160,25 @@ def add_left_over(
             for c in range(3):
                 taken += (damping[i, r, c] + drag[i, r, c]) * dv[i, c]
             totals_inout[piece[i], r] += right[i, r] - taken
+
+
+@kernel
+def add_spring_pulls(piece: Ints, springs: Springs, dv: Floats, totals_inout: Floats) -> None:
+    """Add what springs pull each piece by as a whole: none that ties it to itself, whose weights add up to nothing."""
+    vertices, weights, blocks, _starts, _items = springs
+    for s in range(len(vertices)):
+        total = weights[s, 0] + weights[s, 1] + weights[s, 2] + weights[s, 3]
+        if abs(total) <= LOST:
+            continue
+        s0 = s1 = s2 = 0.0
+        at = 0
+        for place in range(4):
+            i, w = vertices[s, place], weights[s, place]
+            s0, s1, s2 = s0 + w * dv[i, 0], s1 + w * dv[i, 1], s2 + w * dv[i, 2]
+            if w != 0.0:
+                at = piece[i]
+        for r in range(3):
+            totals_inout[at, r] -= total * (blocks[s, r, 0] * s0 + blocks[s, r, 1] * s1 + blocks[s, r, 2] * s2)
 
 
 @kernel(parallel=True)

@@ -307,8 +307,9 @@ def solve_filtered(
         if start == 1:
             if _ordered_sum(partial[1]) == 0.0:
                 break
-            for c in range(m):
-                tighten(end_rows, end_weights, spring_blocks, x, c, tension)
+            for chunk in prange(CHUNKS):
+                for c in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
+                    tighten(end_rows, end_weights, spring_blocks, x, c, tension)
             for chunk in prange(CHUNKS):
                 first = row_starts[small_starts[chunk * n_large // CHUNKS]]
                 last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
