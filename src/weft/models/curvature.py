@@ -63,16 +63,10 @@ class Creases(NamedTuple):
 class Work(NamedTuple):
     """What follows from positions."""
 
-    normals: Floats
-    """(m, 3) N / max(|N|, least)"""
     pulls: Floats
     """(m, 3) the energy's derivative by N, with a minus [N/m]"""
     bends: Floats
     """(h, 3) d"""
-    means: Floats
-    """(h, 3) n, shorter than 1 where the fold closes"""
-    closeness: Floats
-    """(h,) 1 / the length that n was divided by"""
     moments: Floats
     """(h, 3) W d [N m]"""
 
@@ -106,11 +100,8 @@ class Curvature:
             m, h = len(mesh.triangles), len(hinges.vertices)
             self._creases = _build_creases(mesh, hinges, shares, angles)
             self._work = Work(
-                normals=np.zeros((m, 3)),
                 pulls=np.zeros((m, 3)),
                 bends=np.zeros((h, 3)),
-                means=np.zeros((h, 3)),
-                closeness=np.zeros(h),
                 moments=np.zeros((h, 3)),
             )
             self._ends = group_rows(hinges.vertices.ravel(), np.arange(4 * h, dtype=np.int32), mesh.n_vertices)
@@ -189,9 +180,10 @@ def update_creases(
 ) -> None:
     """Overwrite all of `work`."""
     triangles = creases.triangles
-    normals, pulls, bends, means, closeness, moments = work
+    pulls, bends, moments = work
     m, n_hinges = len(triangles), len(creases.hinges)
-    lengths = np.empty(m)  # that normals were divided by
+    normals, lengths = np.empty((m, 3)), np.empty(m)  # N / length, that of N or `least`
+    means, inverses = np.empty((n_hinges, 3)), np.empty(n_hinges)  # n, shorter than 1 where the fold closes
     slopes = np.empty((n_hinges, 3))  # of the energy by the sum of both normals, with a minus
     for t in prange(m):
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
@@ -209,22 +201,16 @@ def update_creases(
             bends[h, r] = at_a * x[a, r] + at_b * x[b, r] + at_c * x[c, r] + at_d * x[d, r]
             means[h, r] = normals[t1, r] + sign * normals[t2, r]
             square += means[h, r] * means[h, r]
-        inverse = 1.0 / max(np.sqrt(square), CLOSED)
-        closeness[h] = inverse
+        inverses[h] = 1.0 / max(np.sqrt(square), CLOSED)
         for r in range(3):
-            means[h, r] *= inverse
+            means[h, r] *= inverses[h]
             bends[h, r] -= length * means[h, r]
+    moments[:] = sparse_product(weight_starts, weight_columns, weights, bends)
     for h in prange(n_hinges):
-        m0 = m1 = m2 = 0.0
-        for k in range(weight_starts[h], weight_starts[h + 1]):
-            j, w = weight_columns[k], weights[k]
-            m0 += w * bends[j, 0]
-            m1 += w * bends[j, 1]
-            m2 += w * bends[j, 2]
-        moments[h, 0], moments[h, 1], moments[h, 2] = m0, m1, m2
+        m0, m1, m2 = moments[h, 0], moments[h, 1], moments[h, 2]
         n0, n1, n2 = means[h, 0], means[h, 1], means[h, 2]
-        along = m0 * n0 + m1 * n1 + m2 * n2 if closeness[h] * CLOSED < 1.0 else 0.0
-        slope = creases.lengths[h] * closeness[h]
+        along = m0 * n0 + m1 * n1 + m2 * n2 if inverses[h] * CLOSED < 1.0 else 0.0
+        slope = creases.lengths[h] * inverses[h]
         slopes[h, 0], slopes[h, 1], slopes[h, 2] = (
             slope * (m0 - along * n0),
             slope * (m1 - along * n1),

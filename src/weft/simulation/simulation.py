@@ -255,7 +255,8 @@ class Simulation:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.
 
         The latter is asked of contacts that are solved as springs, and the step then solved once more, about where it
-        led: cloth that turned far is stretched less. The methods of the papers keep their steps.
+        led: cloth that turned far is stretched less. Where vertices were held back, too, that did not help, and heaps
+        became too dense: such a step is too long. The methods of the papers keep their steps.
         """
         x, v = state.positions, state.velocities
         with self.clock("forces"):
