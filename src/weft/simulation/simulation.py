@@ -38,7 +38,8 @@ from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.08  # a thread stretched further, and by more than a quarter of this in one step: it was too long
-FEW_LOOSE, MANY_LOOSE = 0.02, 0.05  # of all springs may be let go: no more are not worth another solve, or a rough one
+FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
+MANY_LOOSE = 0.05  # more than this are worth a rough one first
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it

@@ -236,7 +236,7 @@ class DividingPlanes:
         return int(np.count_nonzero(self._is_loose))
 
     def n_contacts(self) -> int:
-        return self._n_planes + len(self._springs.vertices)
+        return self._n_planes + self.n_springs
 
     def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats | None:
         n = len(x_t1)
