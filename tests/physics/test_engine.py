@@ -160,6 +160,15 @@ def test_sheets_that_lie_on_each_other_come_to_rest():
     assert np.abs(simulation.state.velocities).max() < 5e-3
 
 
+def test_what_lies_on_cloth_is_not_drawn_to_the_floor():
+    """Sheets nearer to the floor than they would fall in a step, were it not for those below, keep their distances."""
+    h, n = 1e-3, 9
+    sheets = [sheet(n, (1 + k) * h) | {"contact_distance": h} for k in range(4)]
+    simulation = run({"cloth": sheets, "collider": [FLOOR]}, 0.3)
+    heights = simulation.state.positions[:, 2].reshape(4, n * n).mean(axis=1)
+    np.testing.assert_allclose(heights, h * np.arange(1, 5), rtol=0.02)
+
+
 def test_cloth_that_lies_is_expected_to_lie_on(monkeypatch):
     """It would fall by more in a step than the margin of its boxes: taken to, it would be elsewhere in every step."""
     scene = {"cloth": [sheet(31, 0.005)], "collider": [FLOOR]}

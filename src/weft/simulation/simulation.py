@@ -272,7 +272,7 @@ class Simulation:
                     v=v,
                     ahead=ahead,
                     x_free=x_free,
-                    x_likely=np.where(state.touches[:, None] > 0, ahead, x_free),
+                    touches=state.touches,
                     impulses=state.impulses,
                     contacts=self._contacts(x, x_free, time, dt),
                     pinned=self.pinned,
@@ -424,7 +424,7 @@ class Simulation:
             return before
         touches = self.response.touches
         falling: Floats = np.where(touches == MAY_TOUCH, 0.5 * before, np.clip(dv @ g / size, 0.0, 1.0))
-        falling[touches == TOUCHES] = 1.0
+        falling[touches >= TOUCHES] = 1.0
         return falling
 
     def _push_out(self, x: Floats, goal_inout: Floats, v_inout: Floats, time: float, dt: float) -> None:

@@ -53,7 +53,7 @@ def begun(build, cloth, expected, *, bodies=None, bodies_t1=None, masses=None, p
             v=v,
             ahead=expected,
             x_free=expected,
-            x_likely=expected,
+            touches=np.zeros(n, np.uint8),
             impulses=np.zeros_like(x),
             contacts=NOTHING,
             pinned=pinned,

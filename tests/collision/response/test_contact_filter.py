@@ -46,7 +46,7 @@ def begun(contacts, v, impulses=None, pins=(), pin_velocities=()):
             v=v,
             ahead=DT * v,
             x_free=DT * v,
-            x_likely=DT * v,
+            touches=np.zeros(len(v), np.uint8),
             impulses=np.zeros_like(v) if impulses is None else np.array(impulses, np.float64),
             contacts=contacts,
             pinned=np.array(pins, np.int32),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from weft.arrays import Floats, Ints
+from weft.arrays import Bytes, Floats, Ints
 from weft.geometry.contacts import PlaneContacts, join_contacts
 from weft.geometry.mesh import Mesh
 from weft.parameters import Parameters
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # it holds kernels, and naming the members of a family must n
     from weft.linear.constraints import Constraints
 
 
-MAY_TOUCH, TOUCHES = 1, 2  # what a contact is to its vertices: expected in this step, or there when it starts
+MAY_TOUCH, TOUCHES, LIES = 1, 2, 3  # of a vertex: a contact was expected, was there, or was there with a body
 
 
 class Surroundings(NamedTuple):
@@ -57,8 +57,8 @@ class StepStart(NamedTuple):
     x_free: Floats
     """(n, 3) where the cloth would end without contacts: by its velocity and the part of gravity that it does not bear
     [m]"""
-    x_likely: Floats
-    """(n, 3) where it is likely to end: the same, but what was in contact in the step before stays as it is [m]"""
+    touches: Bytes
+    """(n,) what contacts each vertex had in the step before: 0 for none, `MAY_TOUCH`, `TOUCHES` or `LIES`"""
     impulses: Floats
     """(n, 3) that constraints exerted in the step before [N s]"""
     contacts: PlaneContacts
@@ -84,12 +84,11 @@ class Response(Protocol):
     Parameters: ClassVar[type[Parameters]]
     uses_springs: ClassVar[bool]
     """True where its constraints couple vertices: the integrator must solve for all of them at once. Its `touches` (n,)
-    then says of each vertex whether it is in a contact (`TOUCHES`), expected in one (`MAY_TOUCH`), or neither (0), and
-    `held_back` how many vertices the last `finish` kept from where the solve led; `follow(goal)` goes on from there as
-    far towards other positions (n, 3) as is safe, and returns where that is. Of its `n_springs` springs
-    `n_loose` may be let go: `release(dv)` does so where they would pull if velocities change by (n, 3), and returns
-    whether there were any. `slide(v)` lets go of contacts whose friction is more than Coulomb's at the velocities
-    (n, 3) that a solve led to, before it is solved once more"""
+    then says of each vertex what contacts it has (see `StepStart`), and `held_back` how many vertices the last `finish`
+    kept from where the solve led; `follow(goal)` goes on from there as far towards other positions (n, 3) as is safe,
+    and returns where that is. Of its `n_springs` springs `n_loose` may be let go: `release(dv)` does so where they
+    would pull if velocities change by (n, 3), and returns whether there were any. `slide(v)` lets go of contacts whose
+    friction is more than Coulomb's at the velocities (n, 3) that a solve led to, before it is solved once more"""
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
     pushed out of them before it"""

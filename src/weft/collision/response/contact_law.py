@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.arrays import Bools, Bytes, Floats, Ints, Longs
-from weft.collision.response import MAY_TOUCH, TOUCHES
+from weft.collision.response import LIES, MAY_TOUCH, TOUCHES
 from weft.jit import kernel, prange
 
 DEEP = 0.1  # of the contact distance: pressed by more, cloth comes apart slowly; apart by less, it nearly touches
@@ -82,7 +82,7 @@ def push_off(
     `drags_out` and `limits_out` are as in `Slips`, 0 at first.
     """
     dt, stiffness, softness, creep = law
-    x, x_free, ahead, v = motion
+    x, likely, ahead, v = motion
     slip = np.empty(3)
     count = 0
     for q in range(len(vertices)):
@@ -92,14 +92,14 @@ def push_off(
         for c in range(3):
             n, body = normals[q, c], dt * velocities[q, c]
             depth -= body * n  # h - g where they start
-            expected += (x_free[i, c] - x[i, c] - body) * n
+            expected += (likely[i, c] - x[i, c] - body) * n
             going += (ahead[i, c] - x[i, c] - body) * n
             slip[c] = v[i, c] - velocities[q, c]
             across += slip[c] * n
         h = clearance[i]
         if depth <= expected:
             continue
-        touches_inout[i] = max(touches_inout[i], TOUCHES if depth > 0.0 else MAY_TOUCH)
+        touches_inout[i] = max(touches_inout[i], LIES if depth > -DEEP * h else MAY_TOUCH)
         pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
         k = stiffness * masses[i] * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
         speed = 0.0

@@ -36,7 +36,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.arrays import Bytes, Floats, Ints
-from weft.collision.response import StepStart, Surroundings
+from weft.collision.response import TOUCHES, StepStart, Surroundings
 from weft.collision.response.contact_law import Slips, add_pushes, let_go, let_slide, mark_pushing, push_apart, push_off
 from weft.collision.response.pairs import PairFinder, Pairs
 from weft.collision.response.safe_motion import (
@@ -96,7 +96,8 @@ class DividingPlanes:
         n = len(start.x)
         self._x = np.concatenate([start.x, start.bodies_t0])
         self._expected = np.concatenate([start.x_free, start.bodies_t1])
-        self._likely = np.concatenate([start.x_likely, start.bodies_t1])
+        likely = np.where(start.touches[:, None] > 0, start.ahead, start.x_free)
+        self._likely = np.concatenate([likely, start.bodies_t1])
         self._is_pinned = np.zeros(n, bool)
         self._is_pinned[start.pinned] = True
         self.touches = np.zeros(n, np.uint8)
@@ -159,9 +160,14 @@ class DividingPlanes:
         return springs
 
     def _add_planes(self, c: PlaneContacts) -> None:
-        """The same law for vertices on bodies: they meet the tangent plane of the surface."""
+        """The same law for vertices on bodies: they meet the tangent plane of the surface.
+
+        What lies on cloth is not expected to fall through it: drawn to the floor, layers that are nearer to it than
+        they would fall in a step pressed on what is below them with a hundred times their weight.
+        """
         start, p = self._start, self.parameters
         self._touched = c
+        likely = np.where(start.touches[:, None] == TOUCHES, start.ahead, start.x_free)
         slips = self._plane_slips = Slips(c.normals, -c.velocities, *np.zeros((2, len(c.vertices))))
         self._n_planes = push_off(
             c.vertices,
@@ -169,7 +175,7 @@ class DividingPlanes:
             c.gaps,
             c.velocities,
             c.friction,
-            (start.x, start.x_free, start.ahead, start.v),
+            (start.x, likely, start.ahead, start.v),
             self._clearance,
             self._masses,
             (start.dt, p.stiffness / USUAL_STEP**2, p.softness * USUAL_STEP / start.dt, p.creep),
