@@ -45,9 +45,9 @@ SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain f
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
 MEMORY = 0.25  # [s] in which contacts forget what they took up
-CAUTION = 8  # after a step that went wrong, 1, 2, 4 and at most so many are halved from the start,
-SHORT = 1.0 / 120.0  # [s] but not to less than this;
-SHORTEST = 1.0 / 960.0  # [s] nor is a step shorter than this looked at twice
+SHORT = 1.0 / 120.0  # [s] a longer step that goes wrong where something was held back is halved, and those after it, too,
+FAR = 2.0  # as long as inertia alone would store so many times the kinetic and elastic energy of the cloth;
+SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
@@ -74,10 +74,8 @@ class State:
     """[J] that contacts took up of late (see `MEMORY`): as much they may give back"""
     step: int = 0
     """steps done since time 0"""
-    caution: int = 0
-    """steps to come that are halved from the start, since one before them went wrong"""
-    failures: int = 0
-    """steps that went wrong, with none that went well between: caution grows with them"""
+    is_wary: bool = False
+    """whether steps are halved from the start (see `FAR`)"""
 
     @classmethod
     def start(cls, positions: Floats, velocities: Floats) -> State:
@@ -214,18 +212,13 @@ class Simulation:
 
     def step(self) -> None:
         """Advance by one time step."""
-        caution, failures = self.state.caution, self.state.failures
-        self._went_too_far = False
+        self._was_surprised = False
         with self._crew.at_work(len(self.state.positions)):
-            advance = self._advance_halves if caution > 0 else self._advance
+            is_wary = self.state.is_wary and self._strays(self.state, self.dt)
+            advance = self._advance_halves if is_wary else self._advance
             state = advance(self.state, self.time, self.dt, MAX_HALVINGS)
-        if caution > 0:
-            caution -= 1
-        elif self._went_too_far and self.dt > 1.5 * SHORT:
-            caution, failures = min(2**failures, CAUTION), failures + 1
-        else:
-            failures = 0
-        self.state = replace(state, step=self.state.step + 1, caution=caution, failures=failures)
+        is_wary |= self._was_surprised
+        self.state = replace(state, step=self.state.step + 1, is_wary=is_wary)
         self.n_contacts = self.response.n_contacts()
         if not np.isfinite(self.state.positions).all():
             raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
@@ -237,7 +230,6 @@ class Simulation:
         except UnstableError:
             if not self.response.uses_springs or dt < 1.5 * SHORTEST:
                 raise
-            self._went_too_far |= dt == self.dt
             moved = None
         if moved is not None:
             return moved
@@ -251,6 +243,20 @@ class Simulation:
         middle = self._advance(replace(state, memory=state.memory[:0]), time, half, halvings - 1)
         end = self._advance(replace(middle, memory=state.memory[:0]), time + half, half, halvings - 1)
         return replace(end, memory=state.memory[:0])
+
+    def _strays(self, state: State, dt: float) -> bool:
+        """Whether inertia alone would strain the cloth far: a solve about there goes wrong where folds meet at speed.
+
+        Cloth that turns freely strays as far, and is solved well.
+        """
+        stored, moving = self._stored(state), 0.5 * weighted_square(self.world.masses, state.velocities)
+        return self.system.elastic_energy(state.positions + dt * state.velocities) - stored > FAR * (moving + stored)
+
+    def _stored(self, state: State) -> float:
+        """The elastic energy [J] of the cloth; that of the last state asked for is kept."""
+        if self._elastic[0] is not state.positions:
+            self._elastic = state.positions, self.system.elastic_energy(state.positions)
+        return self._elastic[1]
 
     def _try(self, state: State, time: float, dt: float) -> State | None:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.
@@ -292,14 +298,13 @@ class Simulation:
             return moved
         if self._went_wrong(state, moved, time, dt):
             if self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see coming what met
-                self._went_too_far |= dt == self.dt
+                self._was_surprised |= dt == self.dt
                 return None
             with self.clock("solve"):
                 self.response.slide(v + self._dv)
                 self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
             moved = self._moved(state, x + dt * (v + self._dv), impulses, time, dt)
             if moved is not None and self._went_wrong(state, moved, time, dt):
-                self._went_too_far |= dt == self.dt
                 return None
         return moved
 
@@ -313,21 +318,17 @@ class Simulation:
             return True
         if len(overstretched(before.positions, after.positions, self.topology.edges, self.rest_lengths, self._limits)):
             return True
-        if self._elastic[0] is not before.positions:
-            self._elastic = before.positions, self.system.elastic_energy(before.positions)
-        elastic = self._elastic[1]
-        self._elastic = after.positions, self.system.elastic_energy(after.positions)
-        masses = self.world.masses
+        masses, elastic, elastic_after = self.world.masses, self._stored(before), self._stored(after)
         moving, moving_after = (0.5 * weighted_square(masses, v) for v in (before.velocities, after.velocities))
         fallen = weighted_way(masses, before.positions, after.positions, self.system.gravity)
-        gained = self._elastic[1] - elastic + moving_after - moving - fallen
+        gained = elastic_after - elastic + moving_after - moving - fallen
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
         allowed = SMALL_GAIN * (moving + elastic) + given + before.lost
         work = max(self._contact_work(before), -max(-gained, 0.0))  # contacts take up no more than the cloth loses
         after.pressed = max(before.pressed * math.exp(-dt / MEMORY) - work, 0.0)
         if gained > allowed:
             gained -= min(max(work, 0.0), before.pressed)
-        after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + self._elastic[1]))
+        after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + elastic_after))
         return gained > allowed
 
     def _contact_work(self, before: State) -> float:
