@@ -40,6 +40,7 @@ MAX_SOLVES = 3  # of one step, while contacts change, where the response does no
 LARGE_STRAIN = 0.08  # a thread stretched further, and by more than a quarter of this in one step: it was too long
 FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
 MANY_LOOSE = 0.05  # more than this are worth a rough one first
+REFINEMENTS = 2  # of a step that went wrong, at most
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
@@ -261,9 +262,10 @@ class Simulation:
     def _try(self, state: State, time: float, dt: float) -> State | None:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.
 
-        The latter is asked of contacts that are solved as springs, and the step then solved once more, about where it
-        led: cloth that turned far is stretched less. Where vertices were held back, too, that did not help, and heaps
-        became too dense: such a step is too long. The methods of the papers keep their steps.
+        The latter is asked of contacts that are solved as springs, and the step then solved again, about where it led:
+        cloth that turned far is stretched less. (A sheet that buckles takes it twice.) Where vertices were held back,
+        too, that did not help, and heaps became too dense: such a step is too long. The methods of the papers keep
+        their steps.
         """
         x, v = state.positions, state.velocities
         with self.clock("forces"):
@@ -296,7 +298,9 @@ class Simulation:
         moved = self._moved(state, goal, impulses, time, dt)
         if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
-        if self._went_wrong(state, moved, time, dt):
+        for _ in range(REFINEMENTS):
+            if not self._went_wrong(state, moved, time, dt):
+                return moved
             if self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see coming what met
                 self._was_surprised |= dt == self.dt
                 return None
@@ -304,9 +308,9 @@ class Simulation:
                 self.response.slide(v + self._dv)
                 self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
             moved = self._moved(state, x + dt * (v + self._dv), impulses, time, dt)
-            if moved is not None and self._went_wrong(state, moved, time, dt):
+            if moved is None:
                 return None
-        return moved
+        return None if self._went_wrong(state, moved, time, dt) else moved
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
         """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.
