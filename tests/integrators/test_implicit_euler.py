@@ -46,12 +46,13 @@ def test_a_solve_goes_on_when_springs_are_let_go(rng):
     dynamics = Dynamics(masses, rng.normal(size=(n, 3)), pairs, stiffness, damping, extra)
     held = build_constraints(n)
     vertices, weights = np.array([[0, 1, 2, 3], [4, 5, 6, 7]], np.int32), rng.normal(size=(2, 4))
-    both = build_springs(vertices, weights, 100.0 * np.stack([np.eye(3)] * 2), n)
-    one = build_springs(vertices[1:], weights[1:], both.blocks[1:], n)
+    normals, stiff = np.tile([0.0, 0.0, 1.0], (2, 1)), np.full(2, 100.0)
+    both = build_springs(vertices, weights, normals, stiff, stiff.copy(), n)
+    one = build_springs(vertices[1:], weights[1:], normals[1:], stiff[1:], stiff[1:], n)
     integrator = ImplicitEuler(pairs, n, ImplicitEulerParameters(tolerance=1e-10, error=1e-9))
     begin_fixed(integrator, dynamics, np.zeros((n, 3)), dt)
     rough, _ = integrator.try_out(held._replace(springs=both))
-    both.blocks[0] = 0.0
+    both.along[0] = both.across[0] = 0.0
     went_on, _ = integrator.solve_on(held._replace(springs=both))
     begin_fixed(integrator, dynamics, np.zeros((n, 3)), dt)
     without, _ = integrator.solve(held._replace(springs=one))

@@ -14,6 +14,7 @@ from tests.oracles.dense_system import (
     random_projectors,
     random_system,
     solve_constrained,
+    spring_blocks,
     spring_matrix,
 )
 
@@ -47,10 +48,12 @@ class System:
         """Contacts of four vertices, some of weight 0 where a vertex is not free to move."""
         vertices = np.stack([rng.permutation(self.n)[:4] for _ in range(m)]).astype(np.int32)
         weights = rng.normal(size=(m, 4)) * rng.choice([0.0, 1.0], size=(m, 4), p=[0.2, 0.8])
-        roots = rng.normal(size=(m, 3, 3))
-        blocks = roots @ roots.transpose(0, 2, 1)
-        self.springs = build_springs(vertices, weights, blocks, self.n)
-        self.dense += spring_matrix(vertices, weights, blocks, self.n)
+        normals = rng.normal(size=(m, 3))
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+        along, across = rng.uniform(0.0, 10.0, size=(2, m))
+        across[::3] = 0.0
+        self.springs = build_springs(vertices, weights, normals, along, across, self.n)
+        self.dense += spring_matrix(vertices, weights, spring_blocks(self.springs), self.n)
 
     def solve(self, filters, start, tolerance=1e-13, max_iterations=10_000):
         x, patches = start.copy(), build_patches(self.matrix)
@@ -86,7 +89,8 @@ def preconditioner(system, filters):
     out = np.zeros((n, 3, n, 3))
     out[np.arange(n), :, np.arange(n), :] = filters @ own @ filters
     out = out.reshape(3 * n, 3 * n)
-    bare = system.dense - spring_matrix(springs.vertices, springs.weights, springs.blocks, n)
+    each = spring_blocks(springs)
+    bare = system.dense - spring_matrix(springs.vertices, springs.weights, each, n)
     weights = free_weights(springs, filters)
     small = np.repeat(np.arange(len(patches.small_inverse)), np.diff(patches.row_starts))[patches.rows]
     large = patches.large[patches.rows]
@@ -98,14 +102,14 @@ def preconditioner(system, filters):
     for group in range(len(patches.small_inverse)):
         own = np.where(small == group, 0, -1)
         z, tied = (rigid_motions(system.x, f, large, own, 1) for f in (filters, free))
-        block = z.T @ (bare + spring_matrix(springs.vertices, weights, springs.blocks, n)) @ z + tied.T @ ties @ tied
+        block = z.T @ (bare + spring_matrix(springs.vertices, weights, each, n)) @ z + tied.T @ ties @ tied
         out += z @ np.linalg.pinv(block, rcond=1e-12, hermitian=True) @ z.T
     z, tied = (rigid_motions(system.x, f, large, large, len(patches.inverse)) for f in (filters, free))
     coarse = z.T @ bare @ z + tied.T @ ties @ tied
     room = {(row, k) for k in range(len(patches.inverse)) for row in column(patches, k)}
     for k in range(len(springs.vertices)):
         among = np.unique(large[springs.vertices[k, np.flatnonzero(weights[k])]])
-        spring = spring_matrix(springs.vertices[k : k + 1], weights[k : k + 1], springs.blocks[k : k + 1], n)
+        spring = spring_matrix(springs.vertices[k : k + 1], weights[k : k + 1], each[k : k + 1], n)
         part = z.T @ spring @ z
         if any((i, j) not in room for i in among for j in among if i > j):
             patch = np.repeat(np.arange(len(patches.inverse)), 6)

@@ -26,6 +26,13 @@ def block_diagonal(blocks):
     return matrix.reshape(3 * n, 3 * n)
 
 
+def spring_blocks(springs):
+    """(m, 3, 3) a n n^T + c (I - n n^T) of each."""
+    n = springs.normals
+    lift = (springs.along - springs.across)[:, None, None] * n[:, :, None] * n[:, None, :]
+    return lift + springs.across[:, None, None] * np.eye(3)
+
+
 def spring_matrix(vertices, weights, blocks, n):
     """(3n, 3n): the sum of (w w^T) (x) B over contacts of four vertices."""
     matrix = np.zeros((n, 3, n, 3))

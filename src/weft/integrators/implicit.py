@@ -36,7 +36,7 @@ from weft.integrators import Dynamics, Start, System
 from weft.linear.blocks import block_products
 from weft.linear.constraints import Constraints
 from weft.linear.filtered import FilteredSystem
-from weft.linear.springs import spring_impulses
+from weft.linear.springs import Springs, spring_impulses
 from weft.parameters import Parameters, quantity
 
 SLOW = 0.1  # share of the root mean square speed that may be missing; with 0.15, draped cloth sways for seconds longer
@@ -150,8 +150,11 @@ class ImplicitStep:
 
     def _homogeneous(self, c: Constraints) -> Constraints:
         """What holds of a change to come, once the prescribed one is made."""
-        springs = c.springs._replace(blocks=c.springs.blocks / self._scheme.scale)
-        return c._replace(change=np.zeros_like(c.change), springs=springs)
+        return c._replace(change=np.zeros_like(c.change), springs=self._scaled(c.springs))
+
+    def _scaled(self, springs: Springs) -> Springs:
+        scale = self._scheme.scale
+        return springs._replace(along=springs.along / scale, across=springs.across / scale)
 
     def _momentum_error(self, c: Constraints, dv: Floats) -> Floats:
         """What the step's equation lacks at `dv` (n, 3) [N s], about which the matrix is set up."""
@@ -160,7 +163,7 @@ class ImplicitStep:
     def _solve_linear(self, c: Constraints, slack: float, anew: bool) -> tuple[Floats, Floats]:
         p, scale = self._p, self._scheme.scale
         right = self._right + c.impulses / scale
-        scaled = c._replace(springs=c.springs._replace(blocks=c.springs.blocks / scale))
+        scaled = c._replace(springs=self._scaled(c.springs))
         if anew:
             self._matrix.add_drag(c.drag / scale)
         tolerance, error = slack * p.tolerance, slack * self._error()

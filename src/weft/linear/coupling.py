@@ -6,12 +6,14 @@ gathered in any order.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from weft.arrays import Bools, Floats, Ints, Lanes
 from weft.jit import kernel, prange
 from weft.linear.blocks import times_block
-from weft.linear.lanes import BLOCK
+from weft.linear.lanes import BLOCK, add_outer
 from weft.linear.patches import LOST, Patches, factorise, invert_modes, pack_modes
 from weft.linear.rows import Rows, load_block
 from weft.linear.springs import Springs
@@ -222,121 +224,145 @@ def _couple_patch(
     _add_transpose(blocks_inout, len(row_starts) - 1 + patch)
 
 
+class SpringEnds(NamedTuple):
+    """The free ends of springs, with weights other than 0; -1 for the others."""
+
+    rows: Ints
+    """(m, 4)"""
+    small: Ints
+    """(m, 4) their small patches"""
+    large: Ints
+    """(m, 4) and large ones"""
+    has_room: Bools
+    """(m,) whether C has room for all that a spring couples"""
+
+
 @kernel(inline=True)
-def _sum_arms(
+def _is_first(of: Ints, spring: int, place: int) -> bool:
+    """Whether no end of a spring before `place` is `of` the same patch."""
+    is_first = True
+    for p in range(place):
+        is_first = is_first and of[spring, p] != of[spring, place]
+    return is_first
+
+
+@kernel(inline=True)
+def _find_ends(
     spring: int,
     vertices: Ints,
     weights: Floats,
     rows: Ints,
-    arms: Floats,
     is_free: Bools,
-    of: Ints,
-    group: int,
+    small: Ints,
+    large: Ints,
+    column_starts: Ints,
+    column_rows: Ints,
+    ends_out: SpringEnds,
+) -> None:
+    """Overwrite the ends of one spring."""
+    rows_out, small_out, large_out, has_room_out = ends_out
+    has_room = True
+    for p in range(4):
+        row = rows[vertices[spring, p]]
+        if weights[spring, p] == 0.0 or not is_free[row]:
+            rows_out[spring, p] = small_out[spring, p] = large_out[spring, p] = -1
+            continue
+        rows_out[spring, p], small_out[spring, p], large_out[spring, p] = row, small[row], large[row]
+        if not has_room or not _is_first(large_out, spring, p):
+            continue
+        for q in range(p):
+            own, other = large[row], large_out[spring, q]
+            if other >= 0 and _is_first(large_out, spring, q):
+                room = _find_block(column_starts, column_rows, max(own, other), min(own, other))
+                has_room = has_room and room >= 0
+    has_room_out[spring] = has_room
+
+
+@kernel(inline=True)
+def _sum_arms(
+    spring: int, weights: Floats, rows: Ints, arms: Floats, of: Ints, group: int
 ) -> tuple[float, float, float, float]:
-    """The sum of the weights of a spring's free ends whose rows are `of` a group, and that of weights times arms."""
+    """The sum of the weights of a spring's ends that are `of` a patch, and that of weights times arms."""
     total = x = y = z = 0.0
     for p in range(4):
-        row, w = rows[vertices[spring, p]], weights[spring, p]
-        if w != 0.0 and is_free[row] and of[row] == group:
+        if of[spring, p] == group:
+            row, w = rows[spring, p], weights[spring, p]
             total, x, y, z = total + w, x + w * arms[row, 0], y + w * arms[row, 1], z + w * arms[row, 2]
     return total, x, y, z
 
 
 @kernel(inline=True)
-def _is_first(spring: int, place: int, vertices: Ints, weights: Floats, rows: Ints, is_free: Bools, of: Ints) -> bool:
-    """Whether no free end of a spring before `place` has a row `of` the same group."""
-    group = of[rows[vertices[spring, place]]]
-    for p in range(place):
-        row = rows[vertices[spring, p]]
-        if weights[spring, p] != 0.0 and is_free[row] and of[row] == group:
-            return False
-    return True
+def _turned(
+    part: tuple[float, float, float, float], n0: float, n1: float, n2: float
+) -> tuple[float, float, float, float, float, float]:
+    """w Z^T n; `part` are w and w times the arm of Z."""
+    w, x, y, z = part
+    return w * n0, w * n1, w * n2, y * n2 - z * n1, z * n0 - x * n2, x * n1 - y * n0
 
 
-@kernel
-def _has_room(
+@kernel(inline=True)
+def _add_spring(
+    blocks_inout: Floats,
+    k: int,
+    normals: Floats,
+    along: Floats,
+    across: Floats,
     spring: int,
-    vertices: Ints,
-    weights: Floats,
-    rows: Ints,
-    is_free: Bools,
-    large: Ints,
-    column_starts: Ints,
-    column_rows: Ints,
-) -> bool:
-    """Whether C has room for all that a spring couples."""
-    for p in range(4):
-        row = rows[vertices[spring, p]]
-        if weights[spring, p] == 0.0 or not is_free[row]:
-            continue
-        for q in range(p):
-            other = rows[vertices[spring, q]]
-            if weights[spring, q] != 0.0 and is_free[other] and large[row] != large[other]:
-                a, b = max(large[row], large[other]), min(large[row], large[other])
-                if _find_block(column_starts, column_rows, a, b) < 0:
-                    return False
-    return True
+    left: tuple[float, float, float, float],
+    right: tuple[float, float, float, float],
+) -> None:
+    """Add w Z^T B Z' w' to block k; `left` are w and w times the arm of Z, `right` the same of Z'."""
+    n0, n1, n2 = normals[spring, 0], normals[spring, 1], normals[spring, 2]
+    part = across[spring]
+    add_outer(blocks_inout, k, _turned(left, n0, n1, n2), _turned(right, n0, n1, n2), along[spring] - part)
+    if part > 0.0:
+        add_outer(blocks_inout, k, _turned(left, 1.0, 0.0, 0.0), _turned(right, 1.0, 0.0, 0.0), part)
+        add_outer(blocks_inout, k, _turned(left, 0.0, 1.0, 0.0), _turned(right, 0.0, 1.0, 0.0), part)
+        add_outer(blocks_inout, k, _turned(left, 0.0, 0.0, 1.0), _turned(right, 0.0, 0.0, 1.0), part)
 
 
 @kernel
 def _couple_springs(
     patch: int,
+    first_row: int,
+    last_row: int,
+    first: int,
     order: Ints,
-    rows: Ints,
-    row_starts: Ints,
-    small_starts: Ints,
-    small: Ints,
-    large: Ints,
     column_starts: Ints,
     column_rows: Ints,
     arms: Floats,
     springs: Springs,
-    has_room: Bools,
-    is_free: Bools,
+    ends: SpringEnds,
     blocks_inout: Floats,
 ) -> None:
-    """Add what springs couple to the rows of one large patch: within a small patch a to C_a, else to C.
-
-    An end that is held counts as one that stands still. `has_room` (m,) says of each spring whether C has room for all
-    that it couples.
-    """
-    vertices, weights, spring_blocks, starts, items = springs
-    first = len(row_starts) - 1
-    for row in range(row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]):
-        if not is_free[row]:
-            continue
+    """Add what springs couple to one large patch, rows `first_row` to `last_row`: within a small patch a to C_a, else
+    to C, which starts at block `first`. An end that is held counts as one that stands still."""
+    _vertices, weights, normals, along, across, starts, items = springs
+    rows, small, large, has_room = ends
+    for row in range(first_row, last_row):
         for k in range(starts[order[row]], starts[order[row] + 1]):
             spring, place = items[k] >> 2, items[k] & 3
-            if not _is_first(spring, place, vertices, weights, rows, is_free, large):
+            if large[spring, place] != patch or not _is_first(large, spring, place):
                 continue
             own = 0.0, 0.0, 0.0, 0.0
             for p in range(place, 4):
-                at = rows[vertices[spring, p]]
-                if (
-                    weights[spring, p] != 0.0
-                    and is_free[at]
-                    and large[at] == patch
-                    and _is_first(spring, p, vertices, weights, rows, is_free, small)
-                ):
-                    part = _sum_arms(spring, vertices, weights, rows, arms, is_free, small, small[at])
-                    _add_coupling(blocks_inout, small[at], spring_blocks, spring, part, part)
-                    if p > place:
-                        _add_coupling(blocks_inout, first + patch, spring_blocks, spring, own, part)
-                        _add_coupling(blocks_inout, first + patch, spring_blocks, spring, part, own)
-                    own = own[0] + part[0], own[1] + part[1], own[2] + part[2], own[3] + part[3]
+                if large[spring, p] != patch or not _is_first(small, spring, p):
+                    continue
+                at = small[spring, p]
+                part = _sum_arms(spring, weights, rows, arms, small, at)
+                _add_spring(blocks_inout, at, normals, along, across, spring, part, part)
+                if p > place:
+                    _add_spring(blocks_inout, first + patch, normals, along, across, spring, own, part)
+                    _add_spring(blocks_inout, first + patch, normals, along, across, spring, part, own)
+                own = own[0] + part[0], own[1] + part[1], own[2] + part[2], own[3] + part[3]
             if not has_room[spring]:
                 continue
             for p in range(4):
-                at = rows[vertices[spring, p]]
-                if (
-                    weights[spring, p] != 0.0
-                    and is_free[at]
-                    and large[at] < patch
-                    and _is_first(spring, p, vertices, weights, rows, is_free, large)
-                ):
-                    other = _sum_arms(spring, vertices, weights, rows, arms, is_free, large, large[at])
-                    to = first + _find_block(column_starts, column_rows, patch, large[at])
-                    _add_coupling(blocks_inout, to, spring_blocks, spring, own, other)
+                at = large[spring, p]
+                if 0 <= at < patch and _is_first(large, spring, p):
+                    other = _sum_arms(spring, weights, rows, arms, large, at)
+                    to = first + _find_block(column_starts, column_rows, patch, at)
+                    _add_spring(blocks_inout, to, normals, along, across, spring, own, other)
 
 
 @kernel
@@ -362,7 +388,7 @@ def _weigh_springs(
     springs: Springs, rows: Ints, large: Ints, pieces: Ints, is_free: Bools, piece_blocks_inout: Floats
 ) -> None:
     """Add what springs do to a piece as a whole: between two of its parts, nothing."""
-    vertices, weights, blocks, _starts, _items = springs
+    vertices, weights, normals, along, across, _starts, _items = springs
     for k in range(len(vertices)):
         piece, total = -1, 0.0
         for p in range(4):
@@ -370,9 +396,11 @@ def _weigh_springs(
             if weights[k, p] != 0.0 and is_free[row]:
                 piece, total = pieces[large[row]], total + weights[k, p]
         if abs(total) > LOST:
+            part, lift = total * total * across[k], total * total * (along[k] - across[k])
             for r in range(3):
+                piece_blocks_inout[piece, r, r] += part
                 for c in range(3):
-                    piece_blocks_inout[piece, r, c] += total * total * blocks[k, r, c]
+                    piece_blocks_inout[piece, r, c] += lift * normals[k, r] * normals[k, c]
 
 
 @kernel(parallel=True)
@@ -401,25 +429,15 @@ def update_patches(
             _tie_down(patches.piece_blocks, patches.pieces[large[row]], filters, i, -_size(diagonal, i))
     _weigh_springs(springs, row_of, large, patches.pieces, is_free, patches.piece_blocks)
     vertices, weights = springs.vertices, springs.weights
-    has_room = np.empty(len(vertices), np.bool_)
-    for spring in prange(len(vertices)):
-        has_room[spring] = _has_room(spring, vertices, weights, row_of, is_free, large, column_starts, column_rows)
+    m = len(vertices)
+    end_rows, end_small, end_large = np.empty((m, 4), np.int32), np.empty((m, 4), np.int32), np.empty((m, 4), np.int32)
+    ends = SpringEnds(end_rows, end_small, end_large, np.empty(m, np.bool_))
+    for spring in prange(m):
+        _find_ends(spring, vertices, weights, row_of, is_free, small, large, column_starts, column_rows, ends)
     for patch in prange(n_large):
+        first_row, last_row = row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]
         _couple_springs(
-            patch,
-            order,
-            row_of,
-            row_starts,
-            small_starts,
-            small,
-            large,
-            column_starts,
-            column_rows,
-            arms,
-            springs,
-            has_room,
-            is_free,
-            blocks,
+            patch, first_row, last_row, n_small, order, column_starts, column_rows, arms, springs, ends, blocks
         )
         for a in range(small_starts[patch], small_starts[patch + 1]):
             for r in range(6):

@@ -12,7 +12,7 @@ from weft.linear.constraints import Constraints, held_vertices
 from weft.linear.patches import LOST, build_patches
 from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_impulses
 from weft.linear.rows import Rows
-from weft.linear.springs import Springs
+from weft.linear.springs import Springs, resist
 
 
 class FilteredSystem:
@@ -165,7 +165,7 @@ def add_left_over(
 @kernel
 def add_spring_pulls(piece: Ints, springs: Springs, dv: Floats, totals_inout: Floats) -> None:
     """Add what springs pull each piece by as a whole: none that ties it to itself, whose weights add up to nothing."""
-    vertices, weights, blocks, _starts, _items = springs
+    vertices, weights, normals, along, across, _starts, _items = springs
     for s in range(len(vertices)):
         total = weights[s, 0] + weights[s, 1] + weights[s, 2] + weights[s, 3]
         if abs(total) <= LOST:
@@ -177,8 +177,10 @@ def add_spring_pulls(piece: Ints, springs: Springs, dv: Floats, totals_inout: Fl
             s0, s1, s2 = s0 + w * dv[i, 0], s1 + w * dv[i, 1], s2 + w * dv[i, 2]
             if w != 0.0:
                 at = piece[i]
-        for r in range(3):
-            totals_inout[at, r] -= total * (blocks[s, r, 0] * s0 + blocks[s, r, 1] * s1 + blocks[s, r, 2] * s2)
+        t0, t1, t2 = resist(normals, along, across, s, total * s0, total * s1, total * s2)
+        totals_inout[at, 0] -= t0
+        totals_inout[at, 1] -= t1
+        totals_inout[at, 2] -= t2
 
 
 @kernel(parallel=True)

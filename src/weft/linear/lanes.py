@@ -298,31 +298,32 @@ def _turn_row(typing_context: Any, ways: Any, arms: Any, i: Any, z: Any, factor:
     return types.void(ways, arms, types.int64, z, types.float64, p), codegen
 
 
-def _tighten(typing_context: Any, rows: Any, weights: Any, blocks: Any, x: Any, c: Any, tension: Any) -> Any:
+def _tighten(
+    typing_context: Any, rows: Any, weights: Any, normals: Any, across: Any, x: Any, c: Any, tension: Any
+) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = ir.VectorType(_element(signature.args[1]), WIDTH)
-        row_data, weight_data, block_data, x_data, tension_data = (
-            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 3, 5)
+        row_data, weight_data, normal_data, across_data, x_data, tension_data = (
+            _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 3, 4, 6)
         )
-        ends, block = _at(builder, row_data, args[4], WIDTH), _at(builder, block_data, args[4], 3 * WIDTH)
-        weights = _load(builder, _at(builder, weight_data, args[4], WIDTH), vector)
+        ends = _at(builder, row_data, args[5], WIDTH)
+        weights = _load(builder, _at(builder, weight_data, args[5], WIDTH), vector)
         parts = []
         for place in range(WIDTH):
             row = builder.zext(builder.load(_at(builder, ends, place)), _LONG)
             weight = _shuffle(builder, weights, weights, [place] * WIDTH)
             parts.append(builder.fmul(_load(builder, _at(builder, x_data, row, WIDTH), vector), weight))
         apart = _sum(builder, parts)
-        totals = [
-            builder.fmul(
-                _load(builder, _at(builder, block, column, WIDTH), vector),
-                _shuffle(builder, apart, apart, [column] * WIDTH),
-            )
-            for column in range(3)
-        ]
-        _store(builder, _sum(builder, totals), _at(builder, tension_data, args[4], WIDTH))
+        normal = _load(builder, _at(builder, normal_data, args[5], WIDTH), vector)
+        shares = builder.fmul(apart, normal)  # the last is 0, as that of `apart`
+        way = _sum(builder, [_shuffle(builder, shares, shares, [lane] * WIDTH) for lane in range(3)])
+        lift = builder.fmul(_shuffle(builder, normal, normal, [3] * WIDTH), way)
+        part = _spread(builder, vector, builder.load(_at(builder, across_data, args[5])))
+        total = _add_product(builder, normal, lift, builder.fmul(part, apart))
+        _store(builder, _without_last(builder, total), _at(builder, tension_data, args[5], WIDTH))
         return context.get_dummy_value()
 
-    return types.void(rows, weights, blocks, x, types.int64, tension), codegen
+    return types.void(rows, weights, normals, across, x, types.int64, tension), codegen
 
 
 def _pull_row(
@@ -429,6 +430,21 @@ def _lower_column(typing_context: Any, blocks: Any, rows: Any, first: Any, last:
     return types.void(blocks, rows, long, long, x, long), codegen
 
 
+def _add_outer(typing_context: Any, blocks: Any, k: Any, left: Any, right: Any, factor: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        block = _at(builder, _data(context, builder, signature.args[0], args[0]), args[1], MODES * MODES_WIDTH)
+        values = _zeros(_MODES_VECTOR)
+        for lane in range(MODES):
+            values = builder.insert_element(values, builder.extract_value(args[2], lane), ir.Constant(_INT, lane))
+        for column in range(MODES):
+            place = _at(builder, block, column, MODES_WIDTH)
+            spread = _spread(builder, _MODES_VECTOR, builder.fmul(args[4], builder.extract_value(args[3], column)))
+            _store(builder, _add_product(builder, values, spread, _load(builder, place, _MODES_VECTOR)), place)
+        return context.get_dummy_value()
+
+    return types.void(blocks, types.int64, left, right, types.float64), codegen
+
+
 multiply_row: Callable[..., None] = intrinsic(_multiply_row)
 """(rows (n, 6) int32, blocks (9 b + 1,), columns (b,) int32, factors (f,), factor_columns (f,) int32, diagonal
 (9 n + 1,), x (n, 4), i, y_inout (n, 4)): add to row i of y the products of row i of a symmetric matrix, each block and
@@ -447,8 +463,9 @@ turn_row: Callable[..., None] = intrinsic(_turn_row)
 """(ways (six numbers), arms (n, 4), i, z (n, 4), factor, p_inout (n, 4)): overwrite row i of p with z, plus the shift
 and the turn of an arm that `ways` are, plus a multiple of p."""
 tighten: Callable[..., None] = intrinsic(_tighten)
-"""(rows (m, 4) int32, weights (m, 4), blocks (m, 3, 4), x (n, 4), c, tension_out (m, 4)): overwrite row c of the
-tension with block c times the weighted sum of four rows of x."""
+"""(rows (m, 4) int32, weights (m, 4), normals (m, 4), across (m,), x (n, 4), c, tension_out (m, 4)): overwrite row c of
+the tension with s times `across`, and the part of s along the normal times the last of the normal's four numbers; s is
+the weighted sum of four rows of x."""
 pull_row: Callable[..., None] = intrinsic(_pull_row)
 """(items (k,) int32, weights (k,), tension (m, 4), first, last, i, y_inout (n, 4)): add to row i of y the rows of the
 tension that items `first` to `last` name, each times its weight."""
@@ -456,6 +473,8 @@ multiply_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=False)
 """(out (k, 6, 8), o, a (m, 6, 8), i, b (n, 6, 8), j): overwrite block o with a_i times b_j transposed; float64."""
 lower_modes: Callable[..., None] = intrinsic(_modes_product(is_lowered=True))
 """(out_inout, o, a, i, b, j): the same, subtracted from block o."""
+add_outer: Callable[..., None] = intrinsic(_add_outer)
+"""(out_inout (k, 6, 8), o, left, right (six numbers each), factor): add `factor` left right^T to block o; float64."""
 lower_row: Callable[..., None] = intrinsic(_lower_rows)
 """(blocks (36 m + 2,), q, x_inout (n, 8), k, row): subtract block q times row k of x from another `row` of x, whose
 last two numbers become of no meaning; x is float64."""

@@ -112,7 +112,7 @@ def _invert_rows(
     first: int, last: int, order: Ints, diagonal: Floats, springs: Springs, filters: Floats, work: PcgWork
 ) -> None:
     """Overwrite the inverse diagonal blocks of rows `first` to `last`, with springs."""
-    _vertices, weights, blocks, starts, items = springs
+    _vertices, weights, normals, along, across, starts, items = springs
     is_free, inverse_out = work.is_free, work.inverse
     block = np.empty((1, 3, 3))
     inverse = np.empty((1, 3, 3))
@@ -122,9 +122,11 @@ def _invert_rows(
         for k in range(starts[i], starts[i + 1]):
             spring, place = items[k] >> 2, items[k] & 3
             w = weights[spring, place] ** 2
+            part, lift = w * across[spring], w * (along[spring] - across[spring])
             for r in range(3):
+                block[0, r, r] += part
                 for c in range(3):
-                    block[0, r, c] += w * blocks[spring, r, c]
+                    block[0, r, c] += lift * normals[spring, r] * normals[spring, c]
         invert_symmetric(block, 0, inverse)
         for r in range(3):
             for c in range(3):
@@ -145,27 +147,28 @@ def _filter_row(filters: Floats, i: int, row: int, y_inout: Lanes) -> None:
 
 
 @kernel(parallel=True)
-def _copy_springs(springs: Springs, row_of: Ints, x: Lanes) -> tuple[Ints, Lanes, Lanes, Ints, Lanes]:
+def _copy_springs(springs: Springs, row_of: Ints, x: Lanes) -> tuple[Ints, Lanes, Lanes, Lanes, Ints, Lanes]:
     """Springs in the layout of `lanes` and the precision of `x`.
 
-    Rows (m, 4), weights (m, 4) and blocks (m, 3, 4) of each, and of each of `springs.items` its spring and its weight.
+    Rows (m, 4) and weights (m, 4) of each; its normal, and how much stiffer it is along it (m, 4); its stiffness across
+    (m,); and of each of `springs.items` its spring and its weight.
     """
-    vertices, weights, blocks, _starts, items = springs
+    vertices, weights, normals, along, across, _starts, items = springs
     m, k = len(vertices), len(items)
     rows_out, weights_out = np.empty((m, WIDTH), np.int32), np.empty((m, WIDTH), x.dtype)
-    blocks_out = np.zeros((m, 3, WIDTH), x.dtype)
+    normals_out, across_out = np.empty((m, WIDTH), x.dtype), np.empty(m, x.dtype)
     items_out, item_weights_out = np.empty(k, np.int32), np.empty(k, x.dtype)
     for c in prange(m):
         for place in range(WIDTH):
             rows_out[c, place] = row_of[vertices[c, place]]
             weights_out[c, place] = weights[c, place]
         for r in range(3):
-            for column in range(3):
-                blocks_out[c, column, r] = blocks[c, r, column]
+            normals_out[c, r] = normals[c, r]
+        normals_out[c, 3], across_out[c] = along[c] - across[c], across[c]
     for q in prange(k):
         items_out[q] = items[q] >> 2
         item_weights_out[q] = weights[items[q] >> 2, items[q] & 3]
-    return rows_out, weights_out, blocks_out, items_out, item_weights_out
+    return rows_out, weights_out, normals_out, across_out, items_out, item_weights_out
 
 
 @kernel(inline=True)
@@ -273,7 +276,7 @@ def solve_filtered(
     small_right, small_answers = patches.small_right, patches.small_answers
     right, answers = patches.right, patches.answers
     starts = springs.starts
-    end_rows, end_weights, spring_blocks, items, weights = _copy_springs(springs, row_of, x)
+    end_rows, end_weights, normals, across, items, weights = _copy_springs(springs, row_of, x)
     tension = np.empty((m, WIDTH), x.dtype)
     n_large = len(patch_inverse)
     if anew:
@@ -309,7 +312,7 @@ def solve_filtered(
                 break
             for chunk in prange(CHUNKS):
                 for c in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-                    tighten(end_rows, end_weights, spring_blocks, x, c, tension)
+                    tighten(end_rows, end_weights, normals, across, x, c, tension)
             for chunk in prange(CHUNKS):
                 first = row_starts[small_starts[chunk * n_large // CHUNKS]]
                 last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
@@ -340,7 +343,7 @@ def solve_filtered(
         if m > 0:
             for chunk in prange(CHUNKS):
                 for c in range(chunk * m // CHUNKS, (chunk + 1) * m // CHUNKS):
-                    tighten(end_rows, end_weights, spring_blocks, p, c, tension)
+                    tighten(end_rows, end_weights, normals, across, p, c, tension)
         for chunk in prange(CHUNKS):
             first = row_starts[small_starts[chunk * n_large // CHUNKS]]
             last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]

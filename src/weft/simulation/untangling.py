@@ -318,12 +318,12 @@ class Untangler:
         motion, active = np.zeros((n, 3)), ways > 0.0
         for _ in range(CHOICES):
             rows, weights, normals = wishes.rows[active], wishes.weights[active], wishes.normals[active]
-            pushes = STIFFNESS * normals[:, :, None] * normals[:, None, :]
             right = np.zeros((n, 3))
             for place in range(4):
                 pull = STIFFNESS * weights[:, place, None] * ways[active, None] * normals
                 np.add.at(right, rows[:, place], pull)
-            asked = constraints._replace(springs=build_springs(rows, weights, pushes, n))
+            stiff, loose = np.full(len(rows), STIFFNESS), np.zeros(len(rows))
+            asked = constraints._replace(springs=build_springs(rows, weights, normals, stiff, loose, n))
             motion, _ = self._system.solve(right, asked, motion, TOLERANCE, LARGEST_ERROR, MAX_ITERATIONS)
             gone = np.einsum("kp,kpc,kc->k", wishes.weights, motion[wishes.rows], wishes.normals)
             wanted = gone < np.where(active, ways + slack, ways - slack)

@@ -203,14 +203,15 @@ def push_apart(
     first: int,
     vertices_out: Ints,
     weights_out: Floats,
-    blocks_out: Floats,
+    along_out: Floats,
     pushes_out: Floats,
     touches_out: Bytes,
     is_loose_out: Bools,
     slips_out: Slips,
 ) -> None:
-    """Write a spring for every pair of `which`, from place `first` on, the impulse with which it pushes, whether it
-    touches, and whether it is loose: so far from touching that it may be let go.
+    """Write a spring for every pair of `which`, from place `first` on: its ends, its stiffness along the normal, that
+    across being its drag, the impulse with which it pushes, whether it touches, and whether it is loose: so far from
+    touching that it may be let go.
 
     `ahead` (n + b, 3) is how far each vertex would move if its velocity stayed.
     """
@@ -254,10 +255,7 @@ def push_apart(
         pushes_out[at, 2] = push * n2 - drag * v2
         touches_out[at] = TOUCHES if depth > 0.0 else MAY_TOUCH
         is_loose_out[at] = depth < -DEEP * h
-        for c in range(3):
-            for d in range(3):
-                block = (dt * dt * k * pace - drag) * normals[q, c] * normals[q, d]
-                blocks_out[at, c, d] = block + drag if c == d else block
+        along_out[at] = dt * dt * k * pace
 
 
 @kernel(inline=True)
@@ -274,12 +272,10 @@ def _slip(
 
 
 @kernel(parallel=True)
-def let_slide(
-    vertices: Ints, weights: Floats, slips: Slips, v_t0: Floats, v_t1: Floats, blocks_inout: Floats
-) -> Floats:
-    """Take the drag of contacts that drag by more than their limits out of their blocks (m, 3, 3).
+def let_slide(vertices: Ints, weights: Floats, slips: Slips, v_t0: Floats, v_t1: Floats) -> Floats:
+    """Overwrite with 0 the drags of contacts that drag by more than their limits.
 
-    Returns the impulses (m, 3) that take its place.
+    Returns the impulses (m, 3) that take their place.
     """
     normals, carried, drags, limits = slips
     out = np.zeros((len(vertices), 3))
@@ -292,10 +288,6 @@ def let_slide(
         drags[c], force = 0.0, limits[c] / speed
         s0, s1, s2 = _slip(vertices, weights, c, normals, carried, v_t0)
         out[c, 0], out[c, 1], out[c, 2] = drag * s0 - force * u0, drag * s1 - force * u1, drag * s2 - force * u2
-        for r in range(3):
-            for d in range(3):
-                blocks_inout[c, r, d] += drag * normals[c, r] * normals[c, d]
-            blocks_inout[c, r, r] -= drag
     return out
 
 
@@ -307,11 +299,12 @@ def let_go(
     pushes: Floats,
     is_loose: Bools,
     dv: Floats,
-    blocks_inout: Floats,
+    along_inout: Floats,
     drags_inout: Floats,
     limits_inout: Floats,
 ) -> tuple[Bools, Floats]:
-    """Take loose contacts that would pull where velocities change by `dv` (n, 3) out of their blocks (m, 3, 3).
+    """Overwrite with 0 the stiffness along and across (m,) of loose contacts that would pull where velocities change by
+    `dv` (n, 3).
 
     Returns which, and the impulses (m, 3) that undo their `pushes`. Drags and limits (m,) are as in `Slips`.
     """
@@ -321,17 +314,13 @@ def let_go(
         for place in range(4):
             i, w = vertices[c, place], weights[c, place]
             u0, u1, u2 = u0 + w * dv[i, 0], u1 + w * dv[i, 1], u2 + w * dv[i, 2]
-        along = 0.0
-        for r in range(3):
-            pull = blocks_inout[c, r, 0] * u0 + blocks_inout[c, r, 1] * u1 + blocks_inout[c, r, 2] * u2
-            along += normals[c, r] * (pushes[c, r] - pull)
-        gone[c] = is_loose[c] and along < 0.0
+        n0, n1, n2 = normals[c, 0], normals[c, 1], normals[c, 2]
+        push = n0 * pushes[c, 0] + n1 * pushes[c, 1] + n2 * pushes[c, 2]
+        gone[c] = is_loose[c] and push < along_inout[c] * (n0 * u0 + n1 * u1 + n2 * u2)
         if gone[c]:
-            drags_inout[c] = limits_inout[c] = 0.0
+            along_inout[c] = drags_inout[c] = limits_inout[c] = 0.0
             for r in range(3):
                 out[c, r] = -pushes[c, r]
-                for d in range(3):
-                    blocks_inout[c, r, d] = 0.0
     return gone, out
 
 

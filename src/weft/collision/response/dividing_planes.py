@@ -125,7 +125,7 @@ class DividingPlanes:
             push[:first] = False
             parts.append((pairs, np.flatnonzero(push)))
         m, count = sum(len(which) for _, which in parts), 0
-        vertices, weights, blocks = np.zeros((m, 4), np.int32), np.zeros((m, 4)), np.empty((m, 3, 3))
+        vertices, weights, along = np.zeros((m, 4), np.int32), np.zeros((m, 4)), np.empty(m)
         pushes, touches, is_loose = np.empty((m, 3)), np.empty(m, np.uint8), np.empty(m, np.bool_)
         slips = self._slips = Slips(np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m))
         for pairs, which in parts:
@@ -148,14 +148,15 @@ class DividingPlanes:
                 count,
                 vertices,
                 weights,
-                blocks,
+                along,
                 pushes,
                 touches,
                 is_loose,
                 slips,
             )
             count += len(which)
-        springs, self._pushes, self._is_loose = build_springs(vertices, weights, blocks, n), pushes, is_loose
+        springs = build_springs(vertices, weights, slips.normals, along, slips.drags, n)
+        self._pushes, self._is_loose = pushes, is_loose
         add_pushes(weights, springs.starts, springs.items, pushes, touches, self._held.impulses, self.touches)
         return springs
 
@@ -193,7 +194,7 @@ class DividingPlanes:
         """
         s = self._springs
         normals, _, drags, limits = self._slips
-        gone, undone = let_go(s.vertices, s.weights, normals, self._pushes, self._is_loose, dv, s.blocks, drags, limits)
+        gone, undone = let_go(s.vertices, s.weights, normals, self._pushes, self._is_loose, dv, s.along, drags, limits)
         if not gone.any():
             return False
         none = np.zeros(len(gone), np.uint8)
@@ -207,20 +208,17 @@ class DividingPlanes:
         Drag is as strong as friction at the speed that a contact slips with when the step starts. One that stuck drags
         far harder once it is torn loose: its friction now becomes a force, that of Coulomb, against where it goes.
         """
-        pushes = let_slide(
-            self._springs.vertices, self._springs.weights, self._slips, self._start.v, v, self._springs.blocks
-        )
-        impulses, none = self._held.impulses, np.zeros(len(pushes), np.uint8)
-        add_pushes(
-            self._springs.weights, self._springs.starts, self._springs.items, pushes, none, impulses, self.touches
-        )
-        vertices = self._touched.vertices
+        s, v_t0, impulses = self._springs, self._start.v, self._held.impulses
+        pushes = let_slide(s.vertices, s.weights, self._slips, v_t0, v)
+        none = np.zeros(len(pushes), np.uint8)
+        add_pushes(s.weights, s.starts, s.items, pushes, none, impulses, self.touches)
+        vertices, slips = self._touched.vertices, self._plane_slips
         ends = np.stack([vertices] * 4, axis=1)
         weights = np.tile([1.0, 0.0, 0.0, 0.0], (len(vertices), 1))
-        changes = np.zeros((len(vertices), 3, 3))
-        pushes = let_slide(ends, weights, self._plane_slips, self._start.v, v, changes)
-        np.add.at(impulses, vertices, pushes)
-        np.add.at(self._held.drag, vertices, changes)
+        before = slips.drags.copy()
+        np.add.at(impulses, vertices, let_slide(ends, weights, slips, v_t0, v))
+        across = np.eye(3) - slips.normals[:, :, None] * slips.normals[:, None, :]
+        np.add.at(self._held.drag, vertices, (slips.drags - before)[:, None, None] * across)
 
     def _of_free_vertices(self, contacts: PlaneContacts) -> PlaneContacts:
         if len(self._start.pinned) == 0:
