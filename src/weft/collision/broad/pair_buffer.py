@@ -13,21 +13,21 @@ from collections.abc import Callable
 import numpy as np
 
 from weft.arrays import Ints, Longs
-from weft.jit import kernel, threads_for
+from weft.jit import kernel, prange, threads_for
 
 N_CHUNKS = 64
 ROWS_EXPECTED = 8  # for each primitive, before the first search has told better
 STRIDE = 29  # coprime to N_CHUNKS: neighbouring iterations, which one thread runs, then take chunks far apart
 
 
-@kernel
+@kernel(parallel=True)
 def merge_rows(starts: Longs, rows: Ints, counts: Longs, merged_out: Ints) -> None:
     """Overwrite `merged_out` with the rows of all chunks, in order."""
-    at = 0
-    for chunk in range(counts.shape[0]):
-        for row in range(starts[chunk], starts[chunk] + counts[chunk]):
-            merged_out[at, 0], merged_out[at, 1] = rows[row, 0], rows[row, 1]
-            at += 1
+    ends = np.cumsum(counts)
+    for chunk in prange(counts.shape[0]):
+        first, at = starts[chunk], ends[chunk] - counts[chunk]
+        for k in range(counts[chunk]):
+            merged_out[at + k, 0], merged_out[at + k, 1] = rows[first + k, 0], rows[first + k, 1]
 
 
 class PairBuffer:
@@ -51,8 +51,8 @@ class PairBuffer:
             if (self.counts > capacities).any():
                 self._resize(np.maximum(capacities, self.counts + self.counts // 4 + 64))
                 search(self.starts, self.rows, self.counts)
-        merged = np.empty((int(self.counts.sum()), 2), np.int32)
-        merge_rows(self.starts, self.rows, self.counts, merged)
+            merged = np.empty((int(self.counts.sum()), 2), np.int32)
+            merge_rows(self.starts, self.rows, self.counts, merged)
         return merged
 
     @property
