@@ -1,6 +1,6 @@
 """The engine on the two scenes on which cloth simulators are compared: milliseconds a frame, quality, and growth.
 
-    python benchmarks/engine.py [--sizes 21 51 101 201] [--frames 120] [--bpy PYTHON]
+    python benchmarks/engine.py [--sizes 21 51 101 201 401] [--frames 120] [--bpy PYTHON]
 
 A square metre of cloth of 0.2 kg/m2 with a stretch stiffness of 4,000 N/m, 60 frames a second, friction 0.3: `table`,
 it falls on a box; `ground`, it stands on the floor, rippled, and crumples; both start as they are at rest. Times are
@@ -206,7 +206,7 @@ def find_blender(chosen: str | None) -> str | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[21, 51, 101, 201])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[21, 51, 101, 201, 401])
     parser.add_argument("--frames", type=int, default=120)
     parser.add_argument("--bpy", help="an interpreter that has bpy, where this one has not")
     args = parser.parse_args()
