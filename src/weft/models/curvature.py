@@ -106,27 +106,20 @@ class Curvature:
             )
             self._ends = group_rows(hinges.vertices.ravel(), np.arange(4 * h, dtype=np.int32), mesh.n_vertices)
             self._corners = group_rows(mesh.triangles.ravel(), np.arange(3 * m, dtype=np.int32), mesh.n_vertices)
-            self._last = np.full_like(mesh.positions, np.nan)
 
     def energy(self, x: Floats) -> float:
         if self._creases is None:
             bends = sparse_product(*self._stencils, x)
             return 0.5 * float((bends * sparse_product(*self._weights, bends)).sum())
-        self._update(x, self._creases)
+        update_creases(x, self._creases, *self._weights, self._work)
         return 0.5 * float((self._work.bends * self._work.moments).sum())
 
     def add_forces(self, x: Floats, forces_out: Floats) -> None:
         if self._creases is None:
             forces_out -= sparse_product(*self._matrix, x)
         else:
-            self._update(x, self._creases)
+            update_creases(x, self._creases, *self._weights, self._work)
             add_crease_forces(x, self._creases, self._work, *self._ends, *self._corners, forces_out)
-
-    def _update(self, x: Floats, creases: Creases) -> None:
-        """Bring the creases up to date, unless the last call, for energy or forces, was at the same place."""
-        if not np.array_equal(x, self._last):
-            update_creases(x, creases, *self._weights, self._work)
-            self._last[:] = x
 
 
 def _build_shares(mesh: Mesh, hinges: Hinges) -> Floats:
