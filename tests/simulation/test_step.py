@@ -272,3 +272,57 @@ def test_a_step_that_leads_nowhere_is_halved(monkeypatch):
     limit = 0.0
     with pytest.raises(UnstableError, match="not finite"):
         simulation.step()
+
+
+def spied(monkeypatch, wrong, held_back):
+    """A simulation whose first looks at a step find what `wrong` says, with so many vertices held back.
+
+    Also the lengths of the steps that it tries, in its own, and how often it refines one.
+    """
+    simulation = build(method="engine")
+    tried, refined, looks, real = [], [], iter(wrong), Simulation._try
+    refine = simulation.integrator.refine
+
+    def look(self, before, after, time, dt):
+        self.response.held_back = held_back
+        return next(looks, False)
+
+    monkeypatch.setattr(Simulation, "_went_wrong", look)
+    monkeypatch.setattr(
+        Simulation, "_try", lambda self, state, time, dt: tried.append(dt / self.dt) or real(self, state, time, dt)
+    )
+    monkeypatch.setattr(simulation.integrator, "refine", lambda *args: refined.append(1) or refine(*args))
+    return simulation, tried, refined
+
+
+@pytest.mark.parametrize(
+    ("wrong", "lengths", "refinements"),
+    [([False], [1.0], 0), ([True, True, False], [1.0], 2), ([True] * 3, [1.0, 0.5, 0.5], 2)],
+)
+def test_a_step_that_goes_wrong_is_refined_twice_then_halved(monkeypatch, wrong, lengths, refinements):
+    simulation, tried, refined = spied(monkeypatch, wrong, 0)
+    simulation.step()
+    assert (tried, len(refined)) == (lengths, refinements)
+    assert not simulation.state.is_wary
+
+
+def test_after_what_contacts_did_not_see_coming_steps_are_halved_while_inertia_strays(monkeypatch):
+    simulation, tried, refined = spied(monkeypatch, [True], 1)
+    answers = [True, False]
+    monkeypatch.setattr(Simulation, "_strays", lambda *_: answers.pop(0))
+    states = []
+    for _ in range(4):
+        simulation.step()
+        states.append(simulation.state.is_wary)
+    assert tried == [1.0, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0]
+    assert states == [True, True, False, False]
+    assert not refined
+
+
+@pytest.mark.parametrize(("rate", "strays"), [(0.0, False), (0.01, False), (20.0, True)])
+def test_cloth_strays_where_inertia_stores_more_than_it_has(rate, strays):
+    """A sheet that grows at a rate [1/s]: 20 make a third of its size in a step."""
+    simulation = build(method="engine")
+    state = simulation.state
+    moving = replace(state, velocities=rate * (state.positions - state.positions.mean(axis=0)))
+    assert simulation._strays(moving, simulation.dt) == strays
