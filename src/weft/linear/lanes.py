@@ -4,9 +4,9 @@ LLVM's vector types map a column to a register; numba does not find them by itse
 long. Every column has a sum of its own: one sum for all would wait for itself. The functions here become part of every
 `@kernel` that calls them; they take arrays of float32 or of float64.
 
-- A vector of three is stored as four numbers, the last of them 0, and a 3 x 3 block as three such columns, (3, 4).
-  Those of the matrix, most of what an iteration reads, are stored without the last of each, nine numbers: a column is
-  read with one number too many, which goes into the last of the four and out again.
+- A vector of three is stored as four numbers, the last of them 0. A 3 x 3 block, most of what an iteration reads, is
+  stored as three columns without the last of each, nine numbers: a column is read with one number too many, which goes
+  into the last of the four and out again.
 - A vector of six is stored as eight numbers, the last two of them 0, and a 6 x 6 block as six such columns, (6, 8).
   Those that an iteration reads are stored without the last two of each, 36 numbers, and read likewise.
 """

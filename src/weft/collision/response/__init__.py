@@ -88,7 +88,7 @@ class Response(Protocol):
     kept from where the solve led; `follow(goal)` goes on from there as far towards other positions (n, 3) as is safe,
     and returns where that is. Of its `n_springs` springs `n_loose` may be let go: `release(dv)` does so where they
     would pull if velocities change by (n, 3), and returns whether there were any. `slide(v)` lets go of contacts whose
-    friction is more than Coulomb's at the velocities (n, 3) that a solve led to, before it is solved once more"""
+    friction is more than Coulomb's at the velocities (n, 3) that a solve led to, before it is solved again"""
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
     pushed out of them before it"""
