@@ -241,9 +241,10 @@ class Simulation:
     def _advance_halves(self, state: State, time: float, dt: float, halvings: int) -> State:
         half = 0.5 * dt
         # An integrator's memory belongs to steps of the same length.
-        middle = self._advance(replace(state, memory=state.memory[:0]), time, half, halvings - 1)
+        before = replace(state, memory=state.memory[:0], impulses=0.5 * state.impulses)
+        middle = self._advance(before, time, half, halvings - 1)
         end = self._advance(replace(middle, memory=state.memory[:0]), time + half, half, halvings - 1)
-        return replace(end, memory=state.memory[:0])
+        return replace(end, memory=state.memory[:0], impulses=middle.impulses + end.impulses)
 
     def _strays(self, state: State, dt: float) -> bool:
         """Whether inertia alone would strain the cloth far: a solve about there goes wrong where folds meet at speed.
@@ -328,18 +329,19 @@ class Simulation:
         gained = elastic_after - elastic + moving_after - moving - fallen
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
         allowed = SMALL_GAIN * (moving + elastic) + given + before.lost
-        work = max(self._contact_work(before), -max(-gained, 0.0))  # contacts take up no more than the cloth loses
+        done = float(np.einsum("ij,ij->", after.impulses, before.velocities + self._dv))
+        work = max(done, -max(-gained, 0.0))  # contacts take up no more than the cloth loses
         after.pressed = max(before.pressed * math.exp(-dt / MEMORY) - work, 0.0)
         if gained > allowed:
             gained -= min(max(work, 0.0), before.pressed)
         after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + elastic_after))
         return gained > allowed
 
-    def _contact_work(self, before: State) -> float:
-        """The work [J] of contacts in the step: what was pressed together lifts what lies on it as it comes apart."""
+    def _contact_impulses(self) -> Floats:
+        """What contacts exerted (n, 3) [N s] in the step, as springs."""
         c, dv = self.response.constraints(), self._dv
-        impulses = c.impulses - block_products(c.drag, dv) - spring_impulses(c.springs, dv)
-        return float(np.einsum("ij,ij->", impulses, before.velocities + dv))
+        impulses: Floats = c.impulses - block_products(c.drag, dv) - spring_impulses(c.springs, dv)
+        return impulses
 
     def _fastest_mover(self, time: float, dt: float) -> float:
         """The largest speed [m/s] of bodies, pins and wind in the step."""
@@ -398,6 +400,8 @@ class Simulation:
                     self._dv, goal = self._dv + change, eased
             report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new, x)
             self.over_limit = report.over_after
+        if self.response.uses_springs:
+            impulses = self._contact_impulses()
         with self.clock("motion"):
             if not self.response.meets_bodies:
                 self._push_out(x, goal, v_new, time, dt)

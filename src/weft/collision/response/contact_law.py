@@ -43,6 +43,7 @@ from weft.jit import kernel, prange
 
 DEEP = 0.1  # of the contact distance: pressed by more, cloth comes apart slowly; apart by less, it nearly touches
 DRAWN = 0.5  # of its way to contact: what nearly touches is drawn so far; with 0 or 0.2, two sheets did not lie still
+LOADED = 2.0  # times the load that a contact bore last, over the contact distance: less stiff it would bear it too near
 STIFFEST = 30.0  # times the stiffness of a contact, however small its gap: with 1000, ten stacked sheets burst
 
 
@@ -69,6 +70,7 @@ def push_off(
     motion: tuple[Floats, Floats, Floats, Floats],
     clearance: Floats,
     masses: Floats,
+    borne: Floats,
     law: tuple[float, float, float, float],
     drag_inout: Floats,
     impulses_inout: Floats,
@@ -88,7 +90,7 @@ def push_off(
     for q in range(len(vertices)):
         i = vertices[q]
         depth, expected, going = -gaps[q], 0.0, 0.0
-        across = 0.0
+        across = load = 0.0
         for c in range(3):
             n, body = normals[q, c], dt * velocities[q, c]
             depth -= body * n  # h - g where they start
@@ -96,12 +98,14 @@ def push_off(
             going += (ahead[i, c] - x[i, c] - body) * n
             slip[c] = v[i, c] - velocities[q, c]
             across += slip[c] * n
+            load += borne[i, c] * n
         h = clearance[i]
         if depth <= expected:
             continue
         touches_inout[i] = max(touches_inout[i], LIES if depth > -DEEP * h else MAY_TOUCH)
         pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
         k = stiffness * masses[i] * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
+        k = max(k, LOADED * load / (dt * h) * min(1.0, max(0.0, 4.0 * depth / h - 2.0)))
         speed = 0.0
         for c in range(3):
             slip[c] -= across * normals[q, c]
@@ -198,6 +202,7 @@ def push_apart(
     friction: Floats,
     body_friction: Floats,
     masses: Floats,
+    borne: Floats,
     law: tuple[float, float, float, float],
     n: int,
     first: int,
@@ -219,7 +224,8 @@ def push_apart(
     normals_out, carried_out, drags_out, limits_out = slips_out
     for s in prange(len(which)):
         q, at = which[s], first + s
-        h, mass = _reach(rows, q, n, clearance), 0.0
+        h, mass, load, counter = _reach(rows, q, n, clearance), 0.0, 0.0, 0.0
+        n0, n1, n2 = normals[q, 0], normals[q, 1], normals[q, 2]
         v0 = v1 = v2 = 0.0
         for c in range(3):
             normals_out[at, c], carried_out[at, c] = normals[q, c], 0.0
@@ -232,7 +238,11 @@ def push_apart(
             else:
                 mass = max(mass, masses[i])
                 vertices_out[at, place], weights_out[at, place] = i, w
-        n0, n1, n2 = normals[q, 0], normals[q, 1], normals[q, 2]
+                along = borne[i, 0] * n0 + borne[i, 1] * n1 + borne[i, 2] * n2
+                if w < 0.0:
+                    counter -= along
+                elif w > 0.0:
+                    load += along
         depth = h - gaps[q]
         parting = _parting(rows, weights, normals, q, likely, drops, h)
         going = _along(rows, weights, normals, q, ahead)
@@ -244,6 +254,7 @@ def push_apart(
         if mu < 0.0:
             mu = friction[rows[q, 0] if rows[q, 0] < n else rows[q, 3]]
         k = stiffness * mass * min(STIFFEST, max(1.0, h / gaps[q]))
+        k = max(k, LOADED * max(load, counter) / (dt * h) * min(1.0, max(0.0, 4.0 * depth / h - 2.0)))
         across = v0 * n0 + v1 * n1 + v2 * n2
         speed = math.sqrt(max(0.0, v0 * v0 + v1 * v1 + v2 * v2 - across * across))
         limits_out[at] = mu * dt * k * max(depth, 0.0)
