@@ -32,12 +32,12 @@ DT = 0.02
 class System:
     """A random matrix, in blocks and dense, and a right-hand side; the last third of the pairs is even."""
 
-    def __init__(self, rng, n, n_pairs):
+    def __init__(self, rng, n, n_pairs, dtype=np.float64):
         pairs, stiffness, damping, masses, extra = random_system(rng, n, n_pairs)
         full, self.n = 2 * len(pairs) // 3, n
         even = -rng.uniform(1.0, 100.0, len(pairs) - full)
         stiffness[full:], damping[full:] = even[:, None, None] * np.eye(3), 0.0
-        self.matrix = build_matrix(pairs, n, len(even))
+        self.matrix = build_matrix(pairs, n, len(even), dtype)
         update_implicit_matrix(masses, extra, stiffness[:full], damping[:full], even, DT, self.matrix)
         self.dense = implicit_matrix(masses, pairs, stiffness, damping, extra, DT)
         self.springs = no_springs(n)
@@ -68,7 +68,7 @@ class System:
             np.inf,
             max_iterations,
             True,
-            *build_work(self.matrix, patches, tolerance, 1.0),
+            *build_work(self.matrix, patches),
             x,
         )
         return x, iterations, residual
@@ -266,7 +266,7 @@ def test_a_loose_solve_leaves_no_net_force_on_a_piece(rng, free):
     halves = [random_system(rng, 90, 300) for _ in range(2)]
     pairs, stiffness, damping, masses, extra = (np.concatenate(part) for part in zip(*halves, strict=True))
     pairs[300:] += 90
-    system = FilteredSystem(pairs.astype(np.int32), 180)
+    system = FilteredSystem(pairs.astype(np.int32), 180, np.float32)
     system.assemble(rng.normal(size=(180, 3)), masses, extra, stiffness, damping, NO_FLOATS, DT)
     drag = np.abs(rng.normal(size=(180, 1, 1))) * np.eye(3)
     system.add_drag(drag)

@@ -36,6 +36,7 @@ from weft.integrators import Dynamics, Start, System
 from weft.linear.blocks import block_products
 from weft.linear.constraints import Constraints
 from weft.linear.filtered import FilteredSystem
+from weft.linear.pcg import precision
 from weft.linear.springs import Springs, spring_impulses
 from weft.parameters import Parameters, quantity
 
@@ -87,7 +88,7 @@ class ImplicitStep:
 
     def __init__(self, pairs: Ints, n_vertices: int, parameters: ImplicitParameters) -> None:
         self._p = parameters
-        self._matrix = FilteredSystem(pairs, n_vertices)
+        self._matrix = FilteredSystem(pairs, n_vertices, precision(parameters.tolerance, LEAST * parameters.error))
         self.iterations = self.newton_iterations = 0
         self.residual = 0.0
 

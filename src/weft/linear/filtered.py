@@ -23,19 +23,19 @@ class FilteredSystem:
     iterations : conjugate-gradient iterations since `assemble`
     """
 
-    def __init__(self, pairs: Ints, n_vertices: int) -> None:
-        self._pairs, self._n = pairs, n_vertices
+    def __init__(self, pairs: Ints, n_vertices: int, dtype: type[np.floating] = np.float64) -> None:
+        """`dtype` is the precision of blocks and iterations (see `weft.linear.pcg.precision`)."""
+        self._pairs, self._n, self._dtype = pairs, n_vertices, dtype
         self._is_laid_out = False
         self.iterations = 0
 
     def _lay_out(self, n_even: int) -> None:
         """Make room for the pairs, the last `n_even` of which are multiples of the identity."""
-        self.matrix = build_matrix(self._pairs, self._n, n_even)
+        self.matrix = build_matrix(self._pairs, self._n, n_even, self._dtype)
         self._patches = build_patches(self.matrix)
         self._piece = self._patches.pieces[self._patches.large[self._patches.rows]]
         self._n_pieces = len(self._patches.piece_blocks)
         self._work: tuple[Rows, PcgWork] | None = None
-        self._diagonal = np.zeros_like(self.matrix.diagonal)
         self._is_laid_out = True
 
     def assemble(
@@ -57,7 +57,6 @@ class FilteredSystem:
             self._lay_out(len(even))
         self._positions, self._masses, self._extra = x, masses, h * extra_damping
         update_implicit_matrix(masses, extra_damping, stiffness, damping, even, h, self.matrix)
-        self._diagonal[:] = self.matrix.diagonal
         self._drag = np.zeros_like(extra_damping)
         self._mass = float(masses.sum())
         self.iterations = 0
@@ -70,8 +69,9 @@ class FilteredSystem:
 
     def add_drag(self, drag: Floats) -> None:
         """Put `drag` (n, 3, 3) on the diagonal, in place of what was there before."""
-        np.add(self._diagonal, drag, out=self.matrix.diagonal)
-        self._drag = drag
+        for part in (self.matrix.own, self.matrix.diagonal):
+            part += drag - self._drag
+        self._drag = drag.copy()
 
     def solve(
         self,
@@ -94,7 +94,7 @@ class FilteredSystem:
         c = constraints
         dv = c.change + block_products(c.filters, guess)
         if self._work is None:
-            self._work = build_work(self.matrix, self._patches, tolerance, error)
+            self._work = build_work(self.matrix, self._patches)
         iterations, _ = solve_filtered(
             self.matrix,
             c.springs,

@@ -76,6 +76,10 @@ def _add_product(builder: Any, a: Any, b: Any, total: Any) -> Any:
     return builder.fadd(builder.fmul(a, b, flags=("contract",)), total, flags=("contract",))
 
 
+def _subtract_product(builder: Any, a: Any, b: Any, total: Any) -> Any:
+    return builder.fsub(total, builder.fmul(a, b, flags=("contract",)), flags=("contract",))
+
+
 def _sum(builder: Any, totals: list[Any]) -> Any:
     while len(totals) > 1:
         totals = [builder.fadd(a, b) for a, b in zip(totals[::2], totals[1::2], strict=False)] + (
@@ -133,14 +137,14 @@ def _multiply_row(
     columns: Any,
     factors: Any,
     factor_columns: Any,
-    diagonal: Any,
+    own: Any,
     x: Any,
     i: Any,
     y: Any,
 ) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = ir.VectorType(_element(signature.args[1]), WIDTH)
-        row_data, block_data, column_data, factor_data, factor_column_data, diagonal_data, x_data, y_data = (
+        row_data, block_data, column_data, factor_data, factor_column_data, own_data, x_data, y_data = (
             _data(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 3, 4, 5, 6, 8)
         )
         row = _at(builder, row_data, args[7], ROW)
@@ -154,36 +158,35 @@ def _multiply_row(
         def place_of(k: Any, of: Any, data: Any) -> Any:
             return _at(builder, data, builder.zext(builder.load(_at(builder, of, k)), _LONG), WIDTH)
 
-        own = _load(builder, _at(builder, x_data, args[7], WIDTH), vector)
-        own_spreads = spreads(own)
+        here = _load(builder, _at(builder, x_data, args[7], WIDTH), vector)
 
         def columns_of(data: Any, k: Any) -> list[Any]:
             block = _at(builder, data, k, BLOCK)
             return [_load(builder, _at(builder, block, column, 3), vector) for column in range(3)]
 
         def add_block(both: bool, k: Any, totals: list[Any]) -> list[Any]:
-            other = spreads(_load(builder, place_of(k, column_data, x_data), vector))
-            values = columns_of(block_data, k)
+            apart = builder.fsub(_load(builder, place_of(k, column_data, x_data), vector), here)
+            ways, values = spreads(apart), columns_of(block_data, k)
             if both:
                 place = place_of(k, column_data, y_data)
                 there = _load(builder, place, vector)
-                for value, spread in zip(_rows_of_block(builder, values), own_spreads, strict=True):
-                    there = _add_product(builder, value, spread, there)
+                for value, way in zip(_rows_of_block(builder, values), ways, strict=True):
+                    there = _subtract_product(builder, value, way, there)
                 _store(builder, there, place)
-            return [_add_product(builder, *parts) for parts in zip(values, other, totals, strict=True)]
+            return [_add_product(builder, *parts) for parts in zip(values, ways, totals, strict=True)]
 
         def add_factor(both: bool, k: Any, totals: list[Any]) -> list[Any]:
             factor = _spread(builder, vector, builder.load(_at(builder, factor_data, k)))
+            apart = builder.fsub(_load(builder, place_of(k, factor_column_data, x_data), vector), here)
             if both:
                 place = place_of(k, factor_column_data, y_data)
-                _store(builder, _add_product(builder, factor, own, _load(builder, place, vector)), place)
-            other = _load(builder, place_of(k, factor_column_data, x_data), vector)
-            return [_add_product(builder, factor, other, totals[0])]
+                _store(builder, _subtract_product(builder, factor, apart, _load(builder, place, vector)), place)
+            return [_add_product(builder, factor, apart, totals[0])]
 
         place = _at(builder, y_data, args[7], WIDTH)
         totals = [
             builder.fmul(value, spread)
-            for value, spread in zip(columns_of(diagonal_data, args[7]), own_spreads, strict=True)
+            for value, spread in zip(columns_of(own_data, args[7]), spreads(here), strict=True)
         ]
         totals = _fold(builder, first, middle, totals, partial(add_block, True))
         totals = _fold(builder, middle, last, totals, partial(add_block, False))
@@ -193,7 +196,7 @@ def _multiply_row(
         _store(builder, _without_last(builder, total), place)
         return context.get_dummy_value()
 
-    return types.void(rows, blocks, columns, factors, factor_columns, diagonal, x, types.int64, y), codegen
+    return types.void(rows, blocks, columns, factors, factor_columns, own, x, types.int64, y), codegen
 
 
 def _multiply_block(typing_context: Any, blocks: Any, x: Any, i: Any, y: Any) -> Any:
@@ -446,11 +449,11 @@ def _add_outer(typing_context: Any, blocks: Any, k: Any, left: Any, right: Any, 
 
 
 multiply_row: Callable[..., None] = intrinsic(_multiply_row)
-"""(rows (n, 6) int32, blocks (9 b + 1,), columns (b,) int32, factors (f,), factor_columns (f,) int32, diagonal
-(9 n + 1,), x (n, 4), i, y_inout (n, 4)): add to row i of y the products of row i of a symmetric matrix, each block and
-each factor times the row of x that its column names. rows[i] tells the first blocks, those from which on only row i
-gets a product, and the end; then the same of factors. Of the first ones the row of y that the column names gets its
-own, too."""
+"""(rows (n, 6) int32, blocks (9 b + 1,), columns (b,) int32, factors (f,), factor_columns (f,) int32, own (9 n + 1,), x
+(n, 4), i, y_inout (n, 4)): add to row i of y the products of row i of a symmetric matrix: its own block times row i of
+x, and each block and each factor times what the row of x that its column names has more than row i. rows[i] tells the
+first blocks, those from which on only row i gets a product, and the end; then the same of factors. Of the first ones
+the row of y that the column names gets its own, too."""
 multiply_block: Callable[..., None] = intrinsic(_multiply_block)
 """(blocks (9 n + 1,), x (n, 4), i, y_out (n, 4)): overwrite row i of y with block i times row i of x."""
 add_multiple: Callable[..., None] = intrinsic(_add_multiple)

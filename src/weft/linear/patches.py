@@ -224,6 +224,7 @@ def match_neighbours(starts: Longs, columns: Longs, ties: Floats, pair_out: Long
 def measure_arms(patch: int, x: Floats, order: Ints, row_starts: Ints, small_starts: Ints, arms_out: Floats) -> None:
     """Overwrite the arms of the rows of one large patch, whose vertices stand at `x`."""
     first, last = row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]
+    square = 0.0
     for c in range(3):
         middle = 0.0
         for row in range(first, last):
@@ -231,14 +232,23 @@ def measure_arms(patch: int, x: Floats, order: Ints, row_starts: Ints, small_sta
         middle /= last - first
         for row in range(first, last):
             arms_out[row, c] = x[order[row], c] - middle
+            square += arms_out[row, c] * arms_out[row, c]
+    if square > 0.0:
+        scale = np.sqrt((last - first) / square)
+        for row in range(first, last):
+            for c in range(3):
+                arms_out[row, c] *= scale
 
 
 @kernel
 def invert_modes(blocks: Floats, k: int, inverse_out: Floats) -> None:
-    """Overwrite the inverse of block k, symmetric and not negative; 0 for ways to move that others already cover."""
+    """Overwrite the inverse of block k, symmetric and not negative; 0 for ways to move that others already cover.
+
+    What rounding leaves that is not symmetric would grow from patch to patch: on 401 x 401 vertices to no answer at all.
+    """
     for r in range(MODES):
         for c in range(MODES):
-            inverse_out[k, r, c] = blocks[k, r, c]
+            inverse_out[k, r, c] = 0.5 * (blocks[k, r, c] + blocks[k, c, r])
     for p in range(MODES):  # sweeps: after all of them the negative inverse is left
         d = inverse_out[k, p, p]
         if d <= LOST * blocks[k, p, p] or d <= 0.0:

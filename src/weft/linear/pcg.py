@@ -41,6 +41,11 @@ from weft.linear.springs import Springs, spring_impulses
 SINGLE = 1e-4  # tolerance from which on single precision is enough, with an error of this in m/s
 
 
+def precision(tolerance: float, error: float) -> type[np.floating]:
+    """The precision that solves to `tolerance` and `error` [m/s] need."""
+    return np.float32 if min(tolerance, error) >= SINGLE else np.float64
+
+
 class PcgWork(NamedTuple):
     """Scratch memory of one solver in one precision."""
 
@@ -62,11 +67,10 @@ class PcgWork(NamedTuple):
     """(36 c + 2,) that of the patches"""
 
 
-def build_work(matrix: BlockMatrix, patches: Patches, tolerance: float, error: float) -> tuple[Rows, PcgWork]:
-    """Memory for solves of `matrix` to `tolerance` and `error` [m/s]."""
-    dtype = np.float32 if min(tolerance, error) >= SINGLE else np.float64
-    n = len(matrix.diagonal)
-    return build_rows(matrix, patches, dtype), PcgWork(
+def build_work(matrix: BlockMatrix, patches: Patches) -> tuple[Rows, PcgWork]:
+    """Memory for solves of `matrix`, in the precision of its blocks."""
+    dtype, n = matrix.off_diagonal.dtype, len(matrix.diagonal)
+    return build_rows(matrix, patches), PcgWork(
         np.zeros(BLOCK * n + 1, dtype),
         np.zeros((n, WIDTH), dtype),
         np.zeros((5, n, WIDTH), dtype),
@@ -187,13 +191,13 @@ def _multiply_rows(
     y_out: Lanes,
 ) -> None:
     """Overwrite rows `first` to `last` of y, a chunk, with A x; the tension of the springs must be up to date for x."""
-    row_starts, columns, blocks, diagonal = rows.starts, rows.columns, rows.blocks, rows.diagonal
+    row_starts, columns, blocks, own = rows.starts, rows.columns, rows.blocks, rows.own
     factor_columns, factors = rows.factor_columns, rows.factors
     for row in range(first, last):
         for c in range(WIDTH):
             y_out[row, c] = 0.0
     for row in range(first, last):
-        multiply_row(row_starts, blocks, columns, factors, factor_columns, diagonal, x, row, y_out)
+        multiply_row(row_starts, blocks, columns, factors, factor_columns, own, x, row, y_out)
     for q in range(first, first + n_met):
         i = order[met[q]]
         pull_row(items, weights, tension, starts[i], starts[i + 1], met[q], y_out)

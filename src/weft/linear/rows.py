@@ -39,8 +39,8 @@ class Rows(NamedTuple):
     """(g,) of the even blocks of the matrix"""
     factors: Lanes
     """(g,)"""
-    diagonal: Lanes
-    """(9 n + 1,)"""
+    own: Lanes
+    """(9 n + 1,) of the diagonal: the rest makes row sums vanish"""
     run_starts: Ints
     """(n + 1,) runs of each row: what it shares with rows before it, by which of `Patches.blocks` adds it up"""
     runs: Ints
@@ -57,8 +57,9 @@ class _Entries(NamedTuple):
     """(n,)"""
 
 
-def build_rows(matrix: BlockMatrix, patches: Patches, dtype: type[np.floating]) -> Rows:
-    """Room for the rows of `matrix`."""
+def build_rows(matrix: BlockMatrix, patches: Patches) -> Rows:
+    """Room for the rows of `matrix`, in the precision of its blocks."""
+    dtype = matrix.off_diagonal.dtype
     n_full = len(matrix.off_diagonal)
     full = _order_entries(matrix.ends[:n_full], patches)
     even = _order_entries(matrix.ends[n_full:], patches)
@@ -73,7 +74,7 @@ def build_rows(matrix: BlockMatrix, patches: Patches, dtype: type[np.floating]) 
         factor_columns=even.columns.astype(np.int32),
         factor_items=(even.items >> 1).astype(np.int32),
         factors=np.zeros(len(even.rows), dtype),
-        diagonal=np.zeros(BLOCK * n + 1, dtype),
+        own=np.zeros(BLOCK * n + 1, dtype),
         run_starts=run_starts,
         runs=runs,
     )
@@ -125,9 +126,9 @@ def _build_runs(full: _Entries, even: _Entries, patches: Patches) -> tuple[Ints,
 @kernel
 def copy_rows(first: int, last: int, order: Ints, matrix: BlockMatrix, rows: Rows) -> None:
     """Overwrite `rows`, from `first` to `last`, with those of `matrix`."""
-    diagonal, off_diagonal, even = matrix.diagonal, matrix.off_diagonal, matrix.even
+    own, off_diagonal, even = matrix.own, matrix.off_diagonal, matrix.even
     starts, items, blocks = rows.starts, rows.items, rows.blocks
-    factor_items, factors, diagonal_out = rows.factor_items, rows.factors, rows.diagonal
+    factor_items, factors, own_out = rows.factor_items, rows.factors, rows.own
     for row in range(first, last):
         for q in range(starts[row, 0], starts[row, 2]):
             k, place = items[q] >> 1, BLOCK * q
@@ -143,7 +144,7 @@ def copy_rows(first: int, last: int, order: Ints, matrix: BlockMatrix, rows: Row
             factors[q] = even[factor_items[q]]
         for r in range(3):
             for c in range(3):
-                diagonal_out[BLOCK * row + 3 * c + r] = diagonal[order[row], r, c]
+                own_out[BLOCK * row + 3 * c + r] = own[order[row], r, c]
 
 
 @kernel

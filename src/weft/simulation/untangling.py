@@ -37,6 +37,7 @@ from weft.errors import WeftError
 from weft.jit import threads_for
 from weft.linear.constraints import build_constraints
 from weft.linear.filtered import FilteredSystem
+from weft.linear.pcg import precision
 from weft.linear.springs import build_springs
 from weft.scene.build import World
 
@@ -160,7 +161,7 @@ class Untangler:
 
     @cached_property
     def _system(self) -> FilteredSystem:
-        return FilteredSystem(self._surface.topology.edges, self._surface.n)
+        return FilteredSystem(self._surface.topology.edges, self._surface.n, precision(TOLERANCE, LARGEST_ERROR))
 
     def look(self, x: Floats) -> Tangle:
         """What is wrong with the positions `x` (n, 3)."""
