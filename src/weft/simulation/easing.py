@@ -20,9 +20,9 @@ from weft.strain.sweeps import sweep_in_order
 TURNED = 0.02  # of its length at rest: an edge that is longer than meant by more is shortened,
 TURN_RINGS = 3  # by moving vertices that are no more than so many edges away,
 TURN_SWEEPS = 20  # in so many sweeps over the edges between these
-EASED = 0.5  # of its limit: edges that are strained by more are eased where vertices were held back,
-FEW = 2e-4  # of all edges, or where there are no more of them than this;
-EASINGS = 2  # at most so often in a step,
+EASED = 0.6  # of its limit: edges that are strained by more are eased where vertices were held back,
+FEW = 1e-3  # of all edges, or where there are no more of them than this;
+EASINGS = 4  # at most so often in a step,
 RINGS = 8  # by moving vertices that are no more than so many edges away,
 STUBBORN = 0.1  # those that were held back by this share of what others move,
 SWEEPS = 50  # in so many sweeps

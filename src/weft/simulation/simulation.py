@@ -37,7 +37,7 @@ from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, un
 from weft.strain import Springs, build_springs
 
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
-LARGE_STRAIN = 0.08  # a thread stretched further, and by more than a quarter of this in one step: it was too long
+LARGE_STRAIN = 0.05  # a thread stretched further, and by more than a quarter of this in one step: it was too long
 FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
 MANY_LOOSE = 0.05  # more than this are worth a rough one first
 REFINEMENTS = 2  # of a step that went wrong, at most
@@ -46,8 +46,8 @@ SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain f
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
 MEMORY = 0.25  # [s] in which contacts forget what they took up
-SHORT = 1.0 / 120.0  # [s] a longer step that goes wrong where vertices were held back is halved, and those after it
-FAR = 2.0  # as long as inertia alone would store so many times the kinetic and elastic energy of the cloth;
+SHORT = 1.0 / 120.0  # [s] a longer step that goes wrong where vertices were held back is halved, and those after it,
+FAR = 2.0  # if it was not threads that were stretched, as long as inertia alone would store so many times the kinetic and elastic energy of the cloth;
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
@@ -303,7 +303,7 @@ class Simulation:
             if not self._went_wrong(state, moved, time, dt):
                 return moved
             if self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see coming what met
-                self._was_surprised |= dt == self.dt
+                self._was_surprised |= dt == self.dt and not self._overstretches(state, moved)
                 return None
             with self.clock("solve"):
                 self.response.slide(v + self._dv)
@@ -321,7 +321,7 @@ class Simulation:
         """
         if self.response.held_back > MANY * len(after.positions):
             return True
-        if len(overstretched(before.positions, after.positions, self.topology.edges, self.rest_lengths, self._limits)):
+        if self._overstretches(before, after):
             return True
         masses, elastic, elastic_after = self.world.masses, self._stored(before), self._stored(after)
         moving, moving_after = (0.5 * weighted_square(masses, v) for v in (before.velocities, after.velocities))
@@ -336,6 +336,11 @@ class Simulation:
             gained -= min(max(work, 0.0), before.pressed)
         after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + elastic_after))
         return gained > allowed
+
+    def _overstretches(self, before: State, after: State) -> bool:
+        """Whether threads were stretched far: a few that are jammed, mostly, which says nothing about the next step."""
+        x, x_new = before.positions, after.positions
+        return len(overstretched(x, x_new, self.topology.edges, self.rest_lengths, self._limits)) > 0
 
     def _contact_impulses(self) -> Floats:
         """What contacts exerted (n, 3) [N s] in the step, as springs."""

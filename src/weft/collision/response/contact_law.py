@@ -44,6 +44,7 @@ from weft.jit import kernel, prange
 DEEP = 0.1  # of the contact distance: pressed by more, cloth comes apart slowly; apart by less, it nearly touches
 DRAWN = 0.5  # of its way to contact: what nearly touches is drawn so far; with 0 or 0.2, two sheets did not lie still
 LOADED = 2.0  # times the load that a contact bore last, over the contact distance: less stiff it would bear it too near
+STRONGEST = 1000.0  # times the stiffness of a contact, however large the load
 STIFFEST = 30.0  # times the stiffness of a contact, however small its gap: with 1000, ten stacked sheets burst
 
 
@@ -58,6 +59,12 @@ class Slips(NamedTuple):
     """(m,) impulse against each m/s of slip [kg]"""
     limits: Floats
     """(m,) and the largest that friction allows [N s]"""
+
+
+@kernel(inline=True)
+def _stiffness_for(load: float, depth: float, h: float, usual: float) -> float:
+    """The stiffness [N/m] that bears a load [N] at a third of h; 0 where the gap is more than half of h."""
+    return min(LOADED * load / h, STRONGEST * usual) * min(1.0, max(0.0, 4.0 * depth / h - 2.0))
 
 
 @kernel
@@ -105,7 +112,7 @@ def push_off(
         touches_inout[i] = max(touches_inout[i], LIES if depth > -DEEP * h else MAY_TOUCH)
         pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
         k = stiffness * masses[i] * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
-        k = max(k, LOADED * load / (dt * h) * min(1.0, max(0.0, 4.0 * depth / h - 2.0)))
+        k = max(k, _stiffness_for(load / dt, depth, h, stiffness * masses[i]))
         speed = 0.0
         for c in range(3):
             slip[c] -= across * normals[q, c]
@@ -225,6 +232,7 @@ def push_apart(
     for s in prange(len(which)):
         q, at = which[s], first + s
         h, mass, load, counter = _reach(rows, q, n, clearance), 0.0, 0.0, 0.0
+        has_second, has_first = False, False
         n0, n1, n2 = normals[q, 0], normals[q, 1], normals[q, 2]
         v0 = v1 = v2 = 0.0
         for c in range(3):
@@ -241,8 +249,10 @@ def push_apart(
                 along = borne[i, 0] * n0 + borne[i, 1] * n1 + borne[i, 2] * n2
                 if w < 0.0:
                     counter -= along
+                    has_second = True
                 elif w > 0.0:
                     load += along
+                    has_first = True
         depth = h - gaps[q]
         parting = _parting(rows, weights, normals, q, likely, drops, h)
         going = _along(rows, weights, normals, q, ahead)
@@ -254,7 +264,11 @@ def push_apart(
         if mu < 0.0:
             mu = friction[rows[q, 0] if rows[q, 0] < n else rows[q, 3]]
         k = stiffness * mass * min(STIFFEST, max(1.0, h / gaps[q]))
-        k = max(k, LOADED * max(load, counter) / (dt * h) * min(1.0, max(0.0, 4.0 * depth / h - 2.0)))
+        if has_first and has_second:
+            load = min(load, counter)
+        elif has_second:
+            load = counter
+        k = max(k, _stiffness_for(load / dt, depth, h, stiffness * mass))
         across = v0 * n0 + v1 * n1 + v2 * n2
         speed = math.sqrt(max(0.0, v0 * v0 + v1 * v1 + v2 * v2 - across * across))
         limits_out[at] = mu * dt * k * max(depth, 0.0)
