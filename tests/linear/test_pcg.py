@@ -260,6 +260,25 @@ def test_impulses_are_a_times_x_minus_b_of_what_is_held(rng):
     assert not out[20:].any()
 
 
+def test_stiff_cloth_in_single_precision_moves_as_a_whole(rng):
+    """Threads ten million times as stiff as a vertex is heavy: what falls, falls, and is not stopped by rounding."""
+    n = 20
+    index = np.arange(n * n, dtype=np.int32).reshape(n, n)
+    ends = [index[1:], index[:-1]], [index[:, 1:], index[:, :-1]], [index[1:, 1:], index[:-1, :-1]]
+    pairs = np.concatenate([np.stack([i.ravel(), j.ravel()], axis=1) for i, j in ends])
+    ways = rng.normal(size=(len(pairs), 3))
+    stiffness = -np.einsum("pi,pj->pij", ways, ways) * rng.uniform(0.1, 1.0, size=(len(pairs), 1, 1))
+    masses = np.full(n * n, 1e-7)
+    matrix = build_matrix(pairs, n * n, 0, np.float32)
+    update_implicit_matrix(masses, np.zeros((n * n, 3, 3)), stiffness, 0.0 * stiffness, NO_FLOATS, 1.0, matrix)
+    patches, x = build_patches(matrix), np.zeros((n * n, 3))
+    filters, speed = build_constraints(n * n).filters, np.array([1.0, -2.0, 3.0])
+    where, b = rng.normal(size=(n * n, 3)), masses[:, None] * speed
+    work = build_work(matrix, patches)
+    solve_filtered(matrix, no_springs(n * n), patches, where, b, filters, 1e-4, np.inf, 1000, True, *work, x)
+    assert np.abs(x - speed).mean() < 1e-2
+
+
 @pytest.mark.parametrize("free", [3, 2, 0])
 def test_a_loose_solve_leaves_no_net_force_on_a_piece(rng, free):
     """Two pieces that nothing ties together, each with its own sum; some vertices have only `free` directions."""

@@ -6,9 +6,8 @@ hinge are, half of all, as one number. Rows are gathered, never scattered: the s
 the pairs, so the matrix is bitwise the same for any number of threads.
 
 Blocks may be in single precision. The diagonal is then the sum of what they were rounded to, so that cloth that moves
-as a whole meets its inertia and nothing else: in a square metre of 401 x 401 vertices and a step of 1/60 s, blocks are a
-million times the mass of a vertex, and with a diagonal that is rounded by itself the matrix was indefinite where edges
-were stretched by a fifth.
+as a whole meets its inertia and nothing else. On a square metre of 401 x 401 vertices and in a step of 1/60 s, blocks
+are a million times the mass of a vertex: rounded by itself, the diagonal would be wrong by a twentieth of that mass.
 """
 
 from __future__ import annotations
@@ -44,9 +43,7 @@ class BlockMatrix(NamedTuple):
     """(b - f,) even blocks, times the identity"""
 
 
-def build_matrix(
-    pairs: Ints, n_vertices: int, n_even: int = 0, dtype: type[np.floating] = np.float64
-) -> BlockMatrix:
+def build_matrix(pairs: Ints, n_vertices: int, n_even: int = 0, dtype: type[np.floating] = np.float64) -> BlockMatrix:
     """A matrix of zeros for `pairs` (p, 2), each of which may repeat, in any order of its two vertices.
 
     The last `n_even` of them are multiples of the identity; `dtype` is that of the blocks beside the diagonal.

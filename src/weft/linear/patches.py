@@ -3,8 +3,8 @@
 Conjugate gradients with the inverse of each vertex's own block pass news on by one vertex an iteration, and stiff cloth
 needs hundreds: stopped early, it floats, since nobody has told its far end that it falls. Here vertices are gathered
 into small patches of about 16, and these into large ones of about 64. A patch may shift and turn, six ways in all: with
-r_i the way from its middle to vertex i, Z_i = (I, -[r_i]x) says what they do there. Turning matters: cloth bends
-easily, so what moves far without being stretched are patches that turn. The preconditioner is
+r_i the way from its middle to vertex i, in units of its size, Z_i = (I, -[r_i]x) says what they do there. Turning
+matters: cloth bends easily, so what moves far without being stretched are patches that turn. The preconditioner is
 
     sum over vertices of A_ii^-1  +  over small patches a of Z_a C_a^-1 Z_a^T  +  Z C^-1 Z^T,    C = Z^T A Z,
 
@@ -72,7 +72,7 @@ class Patches(NamedTuple):
     updates: Ints
     """(u, 3) when column k is done: which of `blocks` to lower, and the two blocks of the column that lower it"""
     arms: Floats
-    """(n, 3) scratch: r of each row [m]"""
+    """(n, 3) scratch: r of each row"""
     small_inverse: Floats
     """(s, 6, 6) scratch: inverse of C_a"""
     blocks: Floats
@@ -244,7 +244,7 @@ def measure_arms(patch: int, x: Floats, order: Ints, row_starts: Ints, small_sta
 def invert_modes(blocks: Floats, k: int, inverse_out: Floats) -> None:
     """Overwrite the inverse of block k, symmetric and not negative; 0 for ways to move that others already cover.
 
-    What rounding leaves that is not symmetric would grow from patch to patch: on 401 x 401 vertices to no answer at all.
+    What rounding leaves that is not symmetric would grow from patch to patch: with 401 x 401 vertices, solves failed.
     """
     for r in range(MODES):
         for c in range(MODES):

@@ -30,7 +30,7 @@ def soup(rng, n_triangles, spread=1.0):
     return Mesh(np.concatenate(kept), np.arange(3 * n_triangles, dtype=np.int32).reshape(-1, 3))
 
 
-def begun(build, cloth, expected, *, bodies=None, bodies_t1=None, masses=None, pinned=NONE, **more):
+def begun(build, cloth, expected, *, bodies=None, bodies_t1=None, masses=None, pinned=NONE, impulses=None, **more):
     """A response that has begun a step from `cloth` to the positions `expected`; `build` makes it."""
     x, n = cloth.positions, cloth.n_vertices
     bodies_t0 = np.zeros((0, 3)) if bodies is None else bodies.positions
@@ -54,7 +54,7 @@ def begun(build, cloth, expected, *, bodies=None, bodies_t1=None, masses=None, p
             ahead=expected,
             x_free=expected,
             touches=np.zeros(n, np.uint8),
-            impulses=np.zeros_like(x),
+            impulses=np.zeros_like(x) if impulses is None else impulses,
             contacts=NOTHING,
             pinned=pinned,
             pin_velocities=v[pinned],

@@ -207,8 +207,11 @@ def test_what_moved_together_with_cloth_that_is_held_back_is_held_back_too():
     assert (end[:3, 2] < 0.3).all()
 
 
-def pushed(depth, speed, dt=1 / 120):
-    """Impulse (3,) and drag (3, 3) on a vertex of 1 g, `depth` too near a floor at rest and rising at `speed`."""
+def pushed(depth, speed, dt=1 / 120, load=0.0):
+    """Impulse (3,) and drag (3, 3) on a vertex of 1 g, `depth` too near a floor at rest and rising at `speed`.
+
+    In the last step the floor bore `load` [N].
+    """
     x, v = np.array([[0.0, 0.0, 0.01 - depth]]), np.array([[0.0, 0.0, speed]])
     drag, impulse = np.zeros((1, 3, 3)), np.zeros((1, 3))
     up, none, one = np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3)), np.zeros(1, np.int32)
@@ -218,7 +221,20 @@ def pushed(depth, speed, dt=1 / 120):
     masses, clearance = np.array([1e-3]), np.array([0.01])
     touches, slips = np.zeros(1, np.uint8), np.zeros((2, 1))
     push_off(
-        one, up, np.array([-depth]), none, np.zeros(1), motion, clearance, masses, law, drag, impulse, touches, *slips
+        one,
+        up,
+        np.array([-depth]),
+        none,
+        np.zeros(1),
+        motion,
+        clearance,
+        masses,
+        dt * load * up,
+        law,
+        drag,
+        impulse,
+        touches,
+        *slips,
     )
     return impulse[0], drag[0]
 
@@ -280,6 +296,31 @@ def test_only_what_was_expected_to_meet_is_let_go(gap, n_loose):
     assert held.springs.along.any() == (n_loose == 0)
     assert held.impulses.any() == (n_loose == 0)
     assert not response.release((x - expected) / DT), "only once"
+
+
+@pytest.mark.parametrize("dt", [1 / 60, 1 / 240])
+def test_a_contact_that_is_pressed_hard_bears_what_it_bore(dt):
+    """A floor bore 5 kN with a vertex of 1 g, 10 mm being the contact distance: it does so at a third of that."""
+    assert pushed(0.00683, 0.0, dt, 5000.0)[0][2] / dt == pytest.approx(5000.0, rel=5e-3)
+    assert pushed(0.009, 0.0, dt, 5000.0)[0][2] / dt > 5000.0
+    for depth in (0.001, 0.005):  # not pressed hard
+        np.testing.assert_array_equal(pushed(depth, 0.0, dt, 5000.0)[0], pushed(depth, 0.0, dt)[0])
+    assert pushed(0.009, 0.0, dt, 1e9)[0][2] / dt < 1e6, "there is a limit"
+
+
+@pytest.mark.parametrize(("upper", "lower", "is_stiffer"), [(1.0, 1.0, True), (1.0, 0.0, False), (0.0, 1.0, False)])
+def test_both_sides_must_say_that_they_were_pressed_together(upper, lower, is_stiffer):
+    """A vertex hangs 1 mm above a triangle, at a contact distance of 10 mm; each side says what contacts gave it."""
+    x = np.array(
+        [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.3, 0.3, 0.001], [2.0, 2.0, 0.5], [2.0, 2.1, 0.6]]
+    )
+    impulses = np.zeros((6, 3))
+    impulses[3, 2], impulses[:3, 2] = 100.0 * upper, -100.0 / 3.0 * lower
+    mesh = Mesh(x, np.array([[0, 1, 2], [3, 4, 5]], np.int32))
+    usual, asked = (begun(DividingPlanes, mesh, x, impulses=given) for given in (0.0 * impulses, impulses))
+    along = [float(response.constraints().springs.along[0]) for response in (usual, asked)]
+    assert (along[1] > 2.0 * along[0]) == is_stiffer
+    assert is_stiffer or along[1] == along[0]
 
 
 def test_a_shorter_step_does_not_push_harder():

@@ -15,6 +15,12 @@ layers lie on each other, one may be held up and the other not, so a pair that i
 on the worse: expected to fall together, the upper of two sheets on a floor lost its contacts every few steps, dropped
 on the lower one, and never lay still.
 
+A contact that was pressed to less than half of h is at least so stiff that it bears what it bore in the last step at a
+third of h. K alone goes with the mass of a vertex, but the weight of a cloth that hangs over the corner of a table does
+not: on fine cloth one contact was to bear a thousand vertices, could not, and where it had closed, nothing could move
+any more (edges stretched by 21 %). Both sides must say that they bore it: layers that are jammed between two others,
+and bear nothing but these, would press on each other harder and harder.
+
 Friction is a drag against slip (see `contact_filter`) under the load k (h - g), at the speed of slip when the step
 starts. What stuck and is torn loose would let go by and by, and cloth that was pulled over a ball stretched by 40 %:
 where a step goes wrong, such contacts get Coulomb's force instead and it is solved again (`DividingPlanes.slide`).
@@ -43,8 +49,8 @@ from weft.jit import kernel, prange
 
 DEEP = 0.1  # of the contact distance: pressed by more, cloth comes apart slowly; apart by less, it nearly touches
 DRAWN = 0.5  # of its way to contact: what nearly touches is drawn so far; with 0 or 0.2, two sheets did not lie still
-LOADED = 2.0  # times the load that a contact bore last, over the contact distance: less stiff it would bear it too near
-STRONGEST = 1000.0  # times the stiffness of a contact, however large the load
+LOADED = 2.0  # times the load that a contact bore last, over the contact distance: so stiff it is where pressed hard,
+STRONGEST = 1000.0  # and no more than so many times its usual stiffness
 STIFFEST = 30.0  # times the stiffness of a contact, however small its gap: with 1000, ten stacked sheets burst
 
 
@@ -63,7 +69,7 @@ class Slips(NamedTuple):
 
 @kernel(inline=True)
 def _stiffness_for(load: float, depth: float, h: float, usual: float) -> float:
-    """The stiffness [N/m] that bears a load [N] at a third of h; 0 where the gap is more than half of h."""
+    """The stiffness [N/m] that bears `load` [N] at a gap of a third of h; 0 where the gap is more than half of h."""
     return min(LOADED * load / h, STRONGEST * usual) * min(1.0, max(0.0, 4.0 * depth / h - 2.0))
 
 
@@ -87,7 +93,8 @@ def push_off(
 ) -> int:
     """Add drag and impulse of every vertex that is, or will be, too near the plane that it meets; return how many.
 
-    `motion` are where each vertex starts, is thought to end, and would end if its velocity stayed, and that velocity.
+    `motion` are where each vertex starts, is thought to end, and would end if its velocity stayed, and that velocity;
+    `borne` (n, 3) are the impulses of contacts in the last step, for one of this length.
     `drags_out` and `limits_out` are as in `Slips`, 0 at first.
     """
     dt, stiffness, softness, creep = law
@@ -166,6 +173,25 @@ def _parting(rows: Ints, weights: Floats, normals: Floats, q: int, likely: Float
     return go[0] + go[1] + least
 
 
+@kernel(inline=True)
+def _load(rows: Ints, weights: Floats, normals: Floats, q: int, n: int, borne: Floats) -> float:
+    """The impulse that pressed a pair together in the last step, as both of its sides that are cloth say."""
+    first = second = 0.0
+    has_first = has_second = False
+    for place in range(4):
+        i, w = rows[q, place], weights[q, place]
+        if i >= n or w == 0.0:
+            continue
+        along = borne[i, 0] * normals[q, 0] + borne[i, 1] * normals[q, 1] + borne[i, 2] * normals[q, 2]
+        if w > 0.0:
+            first, has_first = first + along, True
+        else:
+            second, has_second = second - along, True
+    if has_first and has_second:
+        return min(first, second)
+    return first if has_first else second
+
+
 @kernel(parallel=True)
 def mark_pushing(
     rows: Ints,
@@ -225,14 +251,13 @@ def push_apart(
     across being its drag, the impulse with which it pushes, whether it touches, and whether it is loose: so far from
     touching that it may be let go.
 
-    `ahead` (n + b, 3) is how far each vertex would move if its velocity stayed.
+    `ahead` (n + b, 3) is how far each vertex would move if its velocity stayed; `borne` is as in `push_off`.
     """
     dt, stiffness, softness, creep = law
     normals_out, carried_out, drags_out, limits_out = slips_out
     for s in prange(len(which)):
         q, at = which[s], first + s
-        h, mass, load, counter = _reach(rows, q, n, clearance), 0.0, 0.0, 0.0
-        has_second, has_first = False, False
+        h, mass = _reach(rows, q, n, clearance), 0.0
         n0, n1, n2 = normals[q, 0], normals[q, 1], normals[q, 2]
         v0 = v1 = v2 = 0.0
         for c in range(3):
@@ -246,13 +271,6 @@ def push_apart(
             else:
                 mass = max(mass, masses[i])
                 vertices_out[at, place], weights_out[at, place] = i, w
-                along = borne[i, 0] * n0 + borne[i, 1] * n1 + borne[i, 2] * n2
-                if w < 0.0:
-                    counter -= along
-                    has_second = True
-                elif w > 0.0:
-                    load += along
-                    has_first = True
         depth = h - gaps[q]
         parting = _parting(rows, weights, normals, q, likely, drops, h)
         going = _along(rows, weights, normals, q, ahead)
@@ -264,11 +282,7 @@ def push_apart(
         if mu < 0.0:
             mu = friction[rows[q, 0] if rows[q, 0] < n else rows[q, 3]]
         k = stiffness * mass * min(STIFFEST, max(1.0, h / gaps[q]))
-        if has_first and has_second:
-            load = min(load, counter)
-        elif has_second:
-            load = counter
-        k = max(k, _stiffness_for(load / dt, depth, h, stiffness * mass))
+        k = max(k, _stiffness_for(_load(rows, weights, normals, q, n, borne) / dt, depth, h, stiffness * mass))
         across = v0 * n0 + v1 * n1 + v2 * n2
         speed = math.sqrt(max(0.0, v0 * v0 + v1 * v1 + v2 * v2 - across * across))
         limits_out[at] = mu * dt * k * max(depth, 0.0)
