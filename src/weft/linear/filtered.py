@@ -7,7 +7,13 @@ import numpy as np
 from weft.arrays import Bools, Floats, Ints
 from weft.errors import UnstableError
 from weft.jit import kernel, prange
-from weft.linear.blocks import block_products, build_matrix, update_implicit_matrix, update_stiffness_product
+from weft.linear.blocks import (
+    BlockMatrix,
+    block_products,
+    build_matrix,
+    update_implicit_matrix,
+    update_stiffness_product,
+)
 from weft.linear.constraints import Constraints, held_vertices
 from weft.linear.patches import LOST, build_patches
 from weft.linear.pcg import PcgWork, build_work, solve_filtered, update_impulses
@@ -36,6 +42,7 @@ class FilteredSystem:
         self._piece = self._patches.pieces[self._patches.large[self._patches.rows]]
         self._n_pieces = len(self._patches.piece_blocks)
         self._work: tuple[Rows, PcgWork] | None = None
+        self._drag = np.zeros((self._n, 3, 3))
         self._is_laid_out = True
 
     def assemble(
@@ -57,7 +64,7 @@ class FilteredSystem:
             self._lay_out(len(even))
         self._positions, self._masses, self._extra = x, masses, h * extra_damping
         update_implicit_matrix(masses, extra_damping, stiffness, damping, even, h, self.matrix)
-        self._drag = np.zeros_like(extra_damping)
+        self._drag[:] = 0.0
         self._mass = float(masses.sum())
         self.iterations = 0
 
@@ -69,9 +76,7 @@ class FilteredSystem:
 
     def add_drag(self, drag: Floats) -> None:
         """Put `drag` (n, 3, 3) on the diagonal, in place of what was there before."""
-        for part in (self.matrix.own, self.matrix.diagonal):
-            part += drag - self._drag
-        self._drag = drag.copy()
+        replace_drag(drag, self.matrix, self._drag)
 
     def solve(
         self,
@@ -139,6 +144,20 @@ class FilteredSystem:
         out = np.empty_like(dv)
         update_impulses(self.matrix, constraints.springs, dv, right, held, out)
         return out
+
+
+@kernel(parallel=True)
+def replace_drag(drag: Floats, matrix: BlockMatrix, before_inout: Floats) -> None:
+    """Add `drag` (n, 3, 3) to the diagonal of `matrix` in place of that `before`, which becomes it."""
+    own, diagonal = matrix.own, matrix.diagonal
+    for i in prange(len(drag)):
+        for r in range(3):
+            for c in range(3):
+                change = drag[i, r, c] - before_inout[i, r, c]
+                if change != 0.0:
+                    own[i, r, c] += change
+                    diagonal[i, r, c] += change
+                    before_inout[i, r, c] = drag[i, r, c]
 
 
 @kernel

@@ -63,12 +63,20 @@ class Creases(NamedTuple):
 class Work(NamedTuple):
     """What follows from positions."""
 
-    pulls: Floats
-    """(m, 3) the energy's derivative by N, with a minus [N/m]"""
+    normals: Floats
+    """(m, 3) N over its length or `least`"""
+    lengths: Floats
+    """(m,) that length [m2]"""
+    means: Floats
+    """(h, 3) n, shorter than 1 where the fold closes"""
+    inverses: Floats
+    """(h,) 1 over the length of the sum of both normals"""
     bends: Floats
     """(h, 3) d"""
     moments: Floats
     """(h, 3) W d [N m]"""
+    pulls: Floats
+    """(m, 3) the energy's derivative by N, with a minus [N/m]; forces alone need it"""
 
 
 class Curvature:
@@ -100,9 +108,13 @@ class Curvature:
             m, h = len(mesh.triangles), len(hinges.vertices)
             self._creases = _build_creases(mesh, hinges, shares, angles)
             self._work = Work(
-                pulls=np.zeros((m, 3)),
+                normals=np.zeros((m, 3)),
+                lengths=np.zeros(m),
+                means=np.zeros((h, 3)),
+                inverses=np.zeros(h),
                 bends=np.zeros((h, 3)),
                 moments=np.zeros((h, 3)),
+                pulls=np.zeros((m, 3)),
             )
             self._ends = group_rows(hinges.vertices.ravel(), np.arange(4 * h, dtype=np.int32), mesh.n_vertices)
             self._corners = group_rows(mesh.triangles.ravel(), np.arange(3 * m, dtype=np.int32), mesh.n_vertices)
@@ -111,14 +123,15 @@ class Curvature:
         if self._creases is None:
             bends = sparse_product(*self._stencils, x)
             return 0.5 * float((bends * sparse_product(*self._weights, bends)).sum())
-        update_creases(x, self._creases, *self._weights, self._work)
+        bend_creases(x, self._creases, *self._weights, self._work)
         return 0.5 * float((self._work.bends * self._work.moments).sum())
 
     def add_forces(self, x: Floats, forces_out: Floats) -> None:
         if self._creases is None:
             forces_out -= sparse_product(*self._matrix, x)
         else:
-            update_creases(x, self._creases, *self._weights, self._work)
+            bend_creases(x, self._creases, *self._weights, self._work)
+            pull_creases(self._creases, self._work)
             add_crease_forces(x, self._creases, self._work, *self._ends, *self._corners, forces_out)
 
 
@@ -175,16 +188,13 @@ def sparse_product(starts: Ints, columns: Ints, values: Floats, x: Floats) -> Fl
 
 
 @kernel(parallel=True)
-def update_creases(
+def bend_creases(
     x: Floats, creases: Creases, weight_starts: Ints, weight_columns: Ints, weights: Floats, work: Work
 ) -> None:
-    """Overwrite all of `work`."""
+    """Overwrite all of `work` but the pulls."""
     triangles = creases.triangles
-    pulls, bends, moments = work
+    normals, lengths, means, inverses, bends, moments, _pulls = work
     m, n_hinges = len(triangles), len(creases.hinges)
-    normals, lengths = np.empty((m, 3)), np.empty(m)  # N / length, that of N or `least`
-    means, inverses = np.empty((n_hinges, 3)), np.empty(n_hinges)  # n, shorter than 1 where the fold closes
-    slopes = np.empty((n_hinges, 3))  # of the energy by the sum of both normals, with a minus
     for t in prange(m):
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
         p0, p1, p2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
@@ -206,6 +216,14 @@ def update_creases(
             means[h, r] *= inverses[h]
             bends[h, r] -= length * means[h, r]
     moments[:] = sparse_product(weight_starts, weight_columns, weights, bends)
+
+
+@kernel(parallel=True)
+def pull_creases(creases: Creases, work: Work) -> None:
+    """Overwrite the pulls of `work`."""
+    normals, lengths, means, inverses, _bends, moments, pulls = work
+    m, n_hinges = len(normals), len(means)
+    slopes = np.empty((n_hinges, 3))  # of the energy by the sum of both normals, with a minus
     for h in prange(n_hinges):
         m0, m1, m2 = moments[h, 0], moments[h, 1], moments[h, 2]
         n0, n1, n2 = means[h, 0], means[h, 1], means[h, 2]
