@@ -56,9 +56,9 @@ class Easing:
     def released(self, x: Floats, x_new: Floats, goal: Floats, response: Any) -> Floats:
         """`x_new`, or where edges around held-back vertices, or a few others, are stretched far, what they go back to.
 
-        Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than `EASED`
-        of its limit, and as far as the response lets them: cheaper than two steps of half the length for all. They move
-        towards each other, so what is before a plane stays before it. Where many are stretched and nothing was held
+        Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than
+        `EASED` of its limit, and as far as the response lets them: cheaper than two steps of half the length for all.
+        They move towards each other, so what is before a plane stays before it. Where many are stretched and nothing was held
         back, something pulls at the cloth, and it must give way.
         """
         for _ in range(EASINGS):
