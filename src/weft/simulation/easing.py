@@ -58,8 +58,8 @@ class Easing:
 
         Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than
         `EASED` of its limit, and as far as the response lets them: cheaper than two steps of half the length for all.
-        They move towards each other, so what is before a plane stays before it. Where many are stretched and nothing was
-        held back, something pulls at the cloth, and it must give way.
+        They move towards each other, so what is before a plane stays before it. Where many are stretched and nothing
+        was held back, something pulls at the cloth, and it must give way.
         """
         for _ in range(EASINGS):
             over = overstretched(x, x_new, self._edges, self._rest, EASED * self._limits)
