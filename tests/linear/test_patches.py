@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from weft.linear import patches as module
+from weft.linear.blocks import build_matrix
 from weft.linear.lanes import MODES, MODES_WIDTH
-from weft.linear.patches import invert_modes
+from weft.linear.patches import build_patches, invert_modes
+
+
+@pytest.mark.parametrize(("most", "expected"), [(1000, 8), (5, 4), (1, 2)])
+def test_large_patches_are_joined_until_they_are_few_or_each_is_a_whole_piece(monkeypatch, most, expected):
+    """Two threads of 256 vertices that nothing ties together: four patches of 64 each, or fewer and larger ones."""
+    monkeypatch.setattr(module, "MOST", most)
+    one = np.stack([np.arange(255), np.arange(1, 256)], axis=1)
+    patches = build_patches(build_matrix(np.concatenate([one, one + 256]).astype(np.int32), 512))
+    assert len(patches.inverse) == expected
+    assert sorted(patches.order) == list(range(512))
+    assert len(set(zip(patches.pieces[patches.large], patches.order // 256, strict=True))) == 2
 
 
 def test_the_inverse_is_symmetric_where_rounding_left_a_block_that_is_not(rng):

@@ -32,12 +32,12 @@ DT = 0.02
 class System:
     """A random matrix, in blocks and dense, and a right-hand side; the last third of the pairs is even."""
 
-    def __init__(self, rng, n, n_pairs, dtype=np.float64):
+    def __init__(self, rng, n, n_pairs):
         pairs, stiffness, damping, masses, extra = random_system(rng, n, n_pairs)
         full, self.n = 2 * len(pairs) // 3, n
         even = -rng.uniform(1.0, 100.0, len(pairs) - full)
         stiffness[full:], damping[full:] = even[:, None, None] * np.eye(3), 0.0
-        self.matrix = build_matrix(pairs, n, len(even), dtype)
+        self.matrix = build_matrix(pairs, n, len(even))
         update_implicit_matrix(masses, extra, stiffness[:full], damping[:full], even, DT, self.matrix)
         self.dense = implicit_matrix(masses, pairs, stiffness, damping, extra, DT)
         self.springs = no_springs(n)

@@ -320,6 +320,15 @@ def test_after_what_contacts_did_not_see_coming_steps_are_halved_while_inertia_s
     assert not refined
 
 
+def test_after_a_step_that_was_halved_for_a_thread_the_next_is_tried_whole(monkeypatch):
+    simulation, tried, _ = spied(monkeypatch, [True], 1)
+    monkeypatch.setattr(Simulation, "_overstretches", lambda *_: True)
+    monkeypatch.setattr(Simulation, "_strays", lambda *_: True)
+    for _ in range(2):
+        simulation.step()
+    assert tried == [1.0, 0.5, 0.5, 1.0]
+
+
 @pytest.mark.parametrize(("rate", "strays"), [(0.0, False), (0.01, False), (20.0, True)])
 def test_cloth_strays_where_inertia_stores_more_than_it_has(rate, strays):
     """A sheet that grows at a rate [1/s]: 20 make a third of its size in a step."""

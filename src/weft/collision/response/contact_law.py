@@ -258,7 +258,6 @@ def push_apart(
     for s in prange(len(which)):
         q, at = which[s], first + s
         h, mass = _reach(rows, q, n, clearance), 0.0
-        n0, n1, n2 = normals[q, 0], normals[q, 1], normals[q, 2]
         v0 = v1 = v2 = 0.0
         for c in range(3):
             normals_out[at, c], carried_out[at, c] = normals[q, c], 0.0
@@ -271,6 +270,7 @@ def push_apart(
             else:
                 mass = max(mass, masses[i])
                 vertices_out[at, place], weights_out[at, place] = i, w
+        n0, n1, n2 = normals[q, 0], normals[q, 1], normals[q, 2]
         depth = h - gaps[q]
         parting = _parting(rows, weights, normals, q, likely, drops, h)
         going = _along(rows, weights, normals, q, ahead)
