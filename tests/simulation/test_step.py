@@ -336,3 +336,19 @@ def test_cloth_strays_where_inertia_stores_more_than_it_has(rate, strays):
     state = simulation.state
     moving = replace(state, velocities=rate * (state.positions - state.positions.mean(axis=0)))
     assert simulation._strays(moving, simulation.dt) == strays
+
+
+def test_cloth_that_its_threads_draw_to_a_ball_ends_in_contact():
+    """A strip hovers above a ball; its ends are pulled down on both sides, which its inertia does not foretell."""
+    grid = {"size": [0.5, 0.1], "vertices": [26, 6], "center": [0.0, 0.0, 0.212]}
+    down = {"motion": {"keyframes": [{"time": 0.0}, {"time": 0.1, "move": [0.0, 0.0, -0.1]}]}}
+    simulation = build(
+        {"grid": grid, "pins": [{"where": side, **down} for side in ("left", "right")]},
+        method="engine",
+        gravity=[0.0, 0.0, 0.0],
+        collider=[{"sphere": {"radius": 0.2}}],
+    )
+    for _ in range(3):
+        simulation.step()
+        gaps = np.linalg.norm(simulation.state.positions, axis=1) - 0.2
+        assert gaps.min() > 0.5 * simulation.clearance[0]

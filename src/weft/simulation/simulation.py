@@ -41,7 +41,8 @@ LARGE_STRAIN = 0.05  # a thread stretched further, and by more than a quarter of
 FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
 MANY_LOOSE = 0.05  # more than this are worth a rough one first
 REFINEMENTS = 2  # of a step that went wrong, at most
-MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
+MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step;
+FEW = 1e-3  # of all vertices that bodies surprised: nor did they
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
@@ -306,7 +307,7 @@ class Simulation:
                 self._was_surprised |= dt == self.dt and not self._overstretches(state, moved)
                 return None
             with self.clock("solve"):
-                self.response.slide(v + self._dv)
+                self.response.revise(self._contacts(x, x + dt * (v + self._dv), time, dt), v + self._dv)
                 self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
             moved = self._moved(state, x + dt * (v + self._dv), impulses, time, dt)
             if moved is None:
@@ -314,12 +315,13 @@ class Simulation:
         return None if self._went_wrong(state, moved, time, dt) else moved
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
-        """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.
+        """Whether contacts did not see what came, edges were stretched far, or energy came that nothing gave.
 
-        What steps lose is booked in `after`, and a later one may take it back: a fold that turns fast stores energy in
-        one step and returns it in the next.
+        Contacts, pins and wind may give it. What steps lose is booked in `after`, and a later one may take it back: a
+        fold that turns fast stores energy in one step and returns it in the next.
         """
-        if self.response.held_back > MANY * len(after.positions):
+        n = len(after.positions)
+        if self.response.held_back > MANY * n or self.response.surprised > FEW * n:
             return True
         if self._overstretches(before, after):
             return True

@@ -327,3 +327,38 @@ def test_a_shorter_step_does_not_push_harder():
     """The force is the same, so that a step that is split does not throw cloth that lies still."""
     whole, half = (pushed(1e-4, 0.0, dt)[0][2] / dt for dt in (1 / 120, 1 / 240))
     assert half == pytest.approx(whole, rel=1e-12)
+
+
+def floor_contact(gap):
+    """The first vertex, so far [m] above a floor, at a contact distance of 10 mm."""
+    body, up = np.zeros(1, np.int32), np.array([[0.0, 0.0, 1.0]])
+    return PlaneContacts(np.zeros(1, np.int32), body, up, np.array([gap - 0.01]), np.zeros((1, 3)), np.full(1, 0.3))
+
+
+def drawn_down(start, end):
+    """A response that did not expect its first vertex to go from `start` to `end` [m] above a floor, and where to."""
+    x = np.array([[0.0, 0.0, start], [1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
+    goal = x - np.array([0.0, 0.0, start - end]) * (np.arange(3) == 0)[:, None]
+    return begun(DividingPlanes, Mesh(x, np.array([[0, 1, 2]], np.int32)), x), goal
+
+
+@pytest.mark.parametrize(("start", "end", "surprised"), [(0.012, 0.004, 1), (0.012, 0.006, 0), (0.009, 0.004, 0)])
+def test_a_body_surprises_what_it_stops_close_before_it(start, end, surprised):
+    """Out of its reach at first, at less than half of it in the end; what was pressed before is no surprise."""
+    response, goal = drawn_down(start, end)
+    response.finish(goal, floor_contact(start))
+    assert response.surprised == surprised
+
+
+def test_a_step_that_is_solved_again_meets_the_bodies_on_its_way():
+    response, goal = drawn_down(0.012, 0.004)
+    assert not response.constraints().impulses.any()
+    v = (goal - response._start.x) / DT
+    for _ in range(2):  # nothing is taken up twice
+        response.revise(floor_contact(0.012), v)
+        held = response.constraints()
+        exerted = held.impulses - np.einsum("nij,nj->ni", held.drag, v)
+        assert exerted[0, 2] == pytest.approx(DT * 200.0 * 1e-3 * 120.0**2 * 0.006), "it ends 6 mm too near"
+        assert not exerted[1:].any()
+    response.revise(floor_contact(0.012), 0.0 * v)
+    assert not response.constraints().impulses.any(), "it stays out of reach"

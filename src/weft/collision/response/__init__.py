@@ -87,8 +87,10 @@ class Response(Protocol):
     then says of each vertex what contacts it has (see `StepStart`), and `held_back` how many vertices the last `finish`
     kept from where the solve led; `follow(goal)` goes on from there as far towards other positions (n, 3) as is safe,
     and returns where that is. Of its `n_springs` springs `n_loose` may be let go: `release(dv)` does so where they
-    would pull if velocities change by (n, 3), and returns whether there were any. `slide(v)` lets go of contacts whose
-    friction is more than Coulomb's at the velocities (n, 3) that a solve led to, before it is solved again"""
+    would pull if velocities change by (n, 3), and returns whether there were any. `revise(contacts, v)` takes up
+    what a solve showed that led to the velocities `v` (n, 3), before it is solved again: `contacts` with bodies on the
+    way there, and friction that is no more than Coulomb's; `surprised` is how many vertices a body stopped close before
+    it that had started out of its reach"""
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
     pushed out of them before it"""

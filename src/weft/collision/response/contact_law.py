@@ -23,7 +23,7 @@ and bear nothing but these, would press on each other harder and harder.
 
 Friction is a drag against slip (see `contact_filter`) under the load k (h - g), at the speed of slip when the step
 starts. What stuck and is torn loose would let go by and by, and cloth that was pulled over a ball stretched by 40 %:
-where a step goes wrong, such contacts get Coulomb's force instead and it is solved again (`DividingPlanes.slide`).
+where a step goes wrong, such contacts get Coulomb's force instead and it is solved again (`DividingPlanes.revise`).
 
 A pair that starts further apart than a tenth of h beyond contact is only expected to meet. Where it does not, its
 impulse would pull: such pairs are let go (`DividingPlanes.release`). Held, they drew heaps of cloth together: on

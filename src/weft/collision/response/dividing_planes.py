@@ -89,7 +89,7 @@ class DividingPlanes:
         self._body_friction, self._masses = surroundings.body_friction, surroundings.masses
         self._finder = PairFinder(surroundings, PRESSED)
         self._margin = MARGIN * float(surroundings.clearance.max())
-        self.held_back = 0
+        self.held_back = self.surprised = 0
 
     def begin(self, start: StepStart) -> None:
         self._start = start
@@ -103,11 +103,19 @@ class DividingPlanes:
         self.touches = np.zeros(n, np.uint8)
         self._finder.search(self._x, self._likely, 2.0 * self._margin)
         self._pairs, beside = self._finder.near(self._x, self._likely, self._expected, 2.0 * self._margin)
-        self._held = build_constraints(n)
+        self._hold_pins()
+        # What lies on cloth is not expected to fall through it: drawn to the floor, layers that are nearer to it than
+        # they would fall in a step pressed on what is below them with a hundred times their weight.
+        to_bodies = np.where(start.touches[:, None] == TOUCHES, start.ahead, start.x_free)
+        self._add_planes(self._of_free_vertices(start.contacts), to_bodies)
+        self._springs = self._add_springs(beside)
+
+    def _hold_pins(self) -> None:
+        """Constraints anew, of pins alone."""
+        start = self._start
+        self._held = build_constraints(len(start.x))
         self._held.filters[start.pinned] = 0.0
         self._held.change[start.pinned] = start.pin_velocities - start.v[start.pinned]
-        self._add_planes(self._of_free_vertices(start.contacts))
-        self._springs = self._add_springs(beside)
 
     def _add_springs(self, beside: int) -> Springs:
         """Springs of all pairs that bear, but the first `beside`: a vertex on a body meets the body's own surface."""
@@ -161,15 +169,10 @@ class DividingPlanes:
         add_pushes(weights, springs.starts, springs.items, pushes, touches, self._held.impulses, self.touches)
         return springs
 
-    def _add_planes(self, c: PlaneContacts) -> None:
-        """The same law for vertices on bodies: they meet the tangent plane of the surface.
-
-        What lies on cloth is not expected to fall through it: drawn to the floor, layers that are nearer to it than
-        they would fall in a step pressed on what is below them with a hundred times their weight.
-        """
+    def _add_planes(self, c: PlaneContacts, likely: Floats) -> None:
+        """The same law for vertices on bodies: they meet its tangent plane where `likely` (n, 3) leads there."""
         start, p = self._start, self.parameters
         self._touched = c
-        likely = np.where(start.touches[:, None] == TOUCHES, start.ahead, start.x_free)
         slips = self._plane_slips = Slips(c.normals, -c.velocities, *np.zeros((2, len(c.vertices))))
         self._n_planes = push_off(
             c.vertices,
@@ -204,21 +207,28 @@ class DividingPlanes:
         self._pushes[gone], self._is_loose[gone] = 0.0, False
         return True
 
-    def slide(self, v: Floats) -> None:
-        """Let go of contacts that drag at cloth of the velocity `v` (n, 3) by more than friction allows.
+    def revise(self, contacts: PlaneContacts, v: Floats) -> None:
+        """Take up what the last solve showed, which led to the velocities `v` (n, 3), before it is solved again.
+
+        `contacts` are those along the way there. Cloth that was drawn to a body by its threads had no contact with it
+        and was stopped close before it. Pressed so far together, it bore a hundred times its weight in the next step,
+        and stuck: dragged over a ball, it stretched by 15 %.
 
         Drag is as strong as friction at the speed that a contact slips with when the step starts. One that stuck drags
-        far harder once it is torn loose: its friction now becomes a force, that of Coulomb, against where it goes.
+        far harder once it is torn loose: where it drags by more than friction allows, it becomes a force, that of
+        Coulomb, against where it goes.
         """
-        s, v_t0, impulses = self._springs, self._start.v, self._held.impulses
-        pushes = let_slide(s.vertices, s.weights, self._slips, v_t0, v)
-        none = np.zeros(len(pushes), np.uint8)
-        add_pushes(s.weights, s.starts, s.items, pushes, none, impulses, self.touches)
+        s, start = self._springs, self._start
+        self._hold_pins()
+        self._add_planes(self._of_free_vertices(contacts), start.x + start.dt * v)
+        self._pushes += let_slide(s.vertices, s.weights, self._slips, start.v, v)
+        none = np.zeros(len(self._pushes), np.uint8)
+        add_pushes(s.weights, s.starts, s.items, self._pushes, none, self._held.impulses, self.touches)
         vertices, slips = self._touched.vertices, self._plane_slips
         ends = np.stack([vertices] * 4, axis=1)
         weights = np.tile([1.0, 0.0, 0.0, 0.0], (len(vertices), 1))
         before = slips.drags.copy()
-        np.add.at(impulses, vertices, let_slide(ends, weights, slips, v_t0, v))
+        np.add.at(self._held.impulses, vertices, let_slide(ends, weights, slips, start.v, v))
         across = np.eye(3) - slips.normals[:, :, None] * slips.normals[:, None, :]
         np.add.at(self._held.drag, vertices, (slips.drags - before)[:, None, None] * across)
 
@@ -250,6 +260,8 @@ class DividingPlanes:
         start = c.gaps + self._clearance[c.vertices] + self._start.dt * (c.velocities * c.normals).sum(axis=1)
         least = start - spare_of(start)  # of the free space before each plane, to be left at the end
         self._planes = c, least
+        h = self._clearance[c.vertices]
+        self.surprised = int(((start > h) & (self._left(c, x_t1) < PRESSED * h)).sum())
         goal = np.concatenate([self._before_planes(x_t1), self._start.bodies_t1])
         squeezed = c.vertices[self._left(c, goal[:n]) < least]  # between two bodies: they stay, or the step is too long
         x = self._move(goal, squeezed)
