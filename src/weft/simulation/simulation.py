@@ -42,7 +42,7 @@ FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth ano
 MANY_LOOSE = 0.05  # more than this are worth a rough one first
 REFINEMENTS = 2  # of a step that went wrong, at most
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step;
-FEW = 1e-3  # of all vertices that bodies surprised: nor did they
+FEW = 5e-3  # of all vertices that bodies surprised: nor did they
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
@@ -266,8 +266,8 @@ class Simulation:
 
         The latter is asked of contacts that are solved as springs, and the step then solved again, about where it led:
         cloth that turned far is stretched less. (A sheet that buckles takes it twice.) Where vertices were held back,
-        too, that did not help, and heaps became too dense: such a step is too long. The methods of the papers keep
-        their steps.
+        too, that did not help, and heaps became too dense: such a step is too long. Where bodies surprised the cloth,
+        one more solve sees them. The methods of the papers keep their steps.
         """
         x, v = state.positions, state.velocities
         with self.clock("forces"):
@@ -300,10 +300,11 @@ class Simulation:
         moved = self._moved(state, goal, impulses, time, dt)
         if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
-        for _ in range(REFINEMENTS):
-            if not self._went_wrong(state, moved, time, dt):
+        for attempt in range(REFINEMENTS):
+            went_wrong = self._went_wrong(state, moved, time, dt)
+            if not went_wrong and (attempt > 0 or self.response.surprised <= FEW * len(x)):
                 return moved
-            if self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see coming what met
+            if went_wrong and self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see what met
                 self._was_surprised |= dt == self.dt and not self._overstretches(state, moved)
                 return None
             with self.clock("solve"):
@@ -315,13 +316,12 @@ class Simulation:
         return None if self._went_wrong(state, moved, time, dt) else moved
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
-        """Whether contacts did not see what came, edges were stretched far, or energy came that nothing gave.
+        """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.
 
-        Contacts, pins and wind may give it. What steps lose is booked in `after`, and a later one may take it back: a
-        fold that turns fast stores energy in one step and returns it in the next.
+        What steps lose is booked in `after`, and a later one may take it back: a fold that turns fast stores energy in
+        one step and returns it in the next.
         """
-        n = len(after.positions)
-        if self.response.held_back > MANY * n or self.response.surprised > FEW * n:
+        if self.response.held_back > MANY * len(after.positions):
             return True
         if self._overstretches(before, after):
             return True
