@@ -41,8 +41,7 @@ LARGE_STRAIN = 0.05  # a thread stretched further, and by more than a quarter of
 FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
 MANY_LOOSE = 0.05  # more than this are worth a rough one first
 REFINEMENTS = 2  # of a step that went wrong, at most
-MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step;
-FEW = 5e-3  # of all vertices that bodies surprised: nor did they
+MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
@@ -266,8 +265,8 @@ class Simulation:
 
         The latter is asked of contacts that are solved as springs, and the step then solved again, about where it led:
         cloth that turned far is stretched less. (A sheet that buckles takes it twice.) Where vertices were held back,
-        too, that did not help, and heaps became too dense: such a step is too long. Where bodies surprised the cloth,
-        one more solve sees them. The methods of the papers keep their steps.
+        too, that did not help, and heaps became too dense: such a step is too long. Where contacts missed bodies, one
+        more solve sees them. The methods of the papers keep their steps.
         """
         x, v = state.positions, state.velocities
         with self.clock("forces"):
@@ -302,7 +301,7 @@ class Simulation:
             return moved
         for attempt in range(REFINEMENTS):
             went_wrong = self._went_wrong(state, moved, time, dt)
-            if not went_wrong and (attempt > 0 or self.response.surprised <= FEW * len(x)):
+            if not went_wrong and (attempt > 0 or not self.response.missed_bodies):
                 return moved
             if went_wrong and self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see what met
                 self._was_surprised |= dt == self.dt and not self._overstretches(state, moved)

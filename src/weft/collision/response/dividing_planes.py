@@ -57,6 +57,8 @@ from weft.parameters import Parameters, quantity
 ROUNDING = 1e-12  # [m] is more than arithmetic at the size of a room loses
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
 PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
+MISSED = 0.2  # of the vertices that have contacts with bodies: so many more come so near: bodies were missed,
+FEW = 1e-3  # of all vertices at least
 USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 NO_VERTICES = np.zeros(0, np.int32)
 MARGIN = 0.5  # of the contact distance around the path of a vertex
@@ -89,7 +91,7 @@ class DividingPlanes:
         self._body_friction, self._masses = surroundings.body_friction, surroundings.masses
         self._finder = PairFinder(surroundings, PRESSED)
         self._margin = MARGIN * float(surroundings.clearance.max())
-        self.held_back = self.surprised = 0
+        self.held_back, self.missed_bodies = 0, False
 
     def begin(self, start: StepStart) -> None:
         self._start = start
@@ -261,7 +263,8 @@ class DividingPlanes:
         least = start - spare_of(start)  # of the free space before each plane, to be left at the end
         self._planes = c, least
         h = self._clearance[c.vertices]
-        self.surprised = int(((start > h) & (self._left(c, x_t1) < PRESSED * h)).sum())
+        surprised = int(((start > h) & (self._left(c, x_t1) < PRESSED * h)).sum())
+        self.missed_bodies = surprised > max(FEW * n, MISSED * self._n_planes)
         goal = np.concatenate([self._before_planes(x_t1), self._start.bodies_t1])
         squeezed = c.vertices[self._left(c, goal[:n]) < least]  # between two bodies: they stay, or the step is too long
         x = self._move(goal, squeezed)
