@@ -320,13 +320,16 @@ def test_after_what_contacts_did_not_see_coming_steps_are_halved_while_inertia_s
     assert not refined
 
 
-def test_after_a_step_that_was_halved_for_a_thread_the_next_is_tried_whole(monkeypatch):
+@pytest.mark.parametrize(("some", "second"), [(0.02, [1.0]), (0.01, [0.5, 0.5])])
+def test_after_a_step_that_was_halved_for_a_thread_the_next_is_tried_whole(monkeypatch, some, second):
+    """Of 81 vertices one is held back: if that is not more than some, a thread is all that was wrong."""
     simulation, tried, _ = spied(monkeypatch, [True], 1)
+    monkeypatch.setattr(module, "SOME", some)
     monkeypatch.setattr(Simulation, "_overstretches", lambda *_: True)
     monkeypatch.setattr(Simulation, "_strays", lambda *_: True)
     for _ in range(2):
         simulation.step()
-    assert tried == [1.0, 0.5, 0.5, 1.0]
+    assert tried == [1.0, 0.5, 0.5, *second]
 
 
 @pytest.mark.parametrize(("rate", "strays"), [(0.0, False), (0.01, False), (20.0, True)])

@@ -61,8 +61,9 @@ class Easing:
         They move towards each other, so what is before a plane stays before it. Where many are stretched and nothing
         was held back, something pulls at the cloth, and it must give way.
         """
-        for _ in range(EASINGS):
-            over = overstretched(x, x_new, self._edges, self._rest, EASED * self._limits)
+        for attempt in range(EASINGS):
+            least = EASED if attempt < EASINGS // 2 else 1.0  # what is below its limit is not worth more
+            over = overstretched(x, x_new, self._edges, self._rest, least * self._limits)
             if len(over) == 0 or (response.held_back == 0 and len(over) > FEW * len(self._edges)):
                 break
             follows = self._around(over, RINGS)

@@ -47,6 +47,7 @@ SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
 MEMORY = 0.25  # [s] in which contacts forget what they took up
 SHORT = 1.0 / 120.0  # [s] a longer step that goes wrong where vertices were held back is halved; if not for a thread,
+SOME = 0.005  # or with more than so many of all vertices held back,
 FAR = 2.0  # also those after it, while inertia alone would store so many times the kinetic and elastic energy;
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
@@ -304,7 +305,8 @@ class Simulation:
             if not went_wrong and (attempt > 0 or not self.response.missed_bodies):
                 return moved
             if went_wrong and self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see what met
-                self._was_surprised |= dt == self.dt and not self._overstretches(state, moved)
+                some = self.response.held_back > SOME * len(x)
+                self._was_surprised |= dt == self.dt and (some or not self._overstretches(state, moved))
                 return None
             with self.clock("solve"):
                 self.response.revise(self._contacts(x, x + dt * (v + self._dv), time, dt), v + self._dv)

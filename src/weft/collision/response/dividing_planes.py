@@ -352,9 +352,10 @@ class DividingPlanes:
         A vertex that is held back meets others than those `watched`, which go all the way: they are looked for as well,
         but for those that have the mark 2.
         """
-        n, settled, blocked = len(self._start.x), np.zeros(len(watched.rows), np.bool_), 0
+        n, blocked = len(self._start.x), 0
+        lowered, looked_at = np.zeros(len(goal), np.int32), np.zeros(len(watched.rows), np.int32)
         while True:
-            blocked += hold_back(x, goal, *watched, n, settled, share_inout)
+            blocked += hold_back(x, goal, *watched, n, lowered, looked_at, share_inout)
             held = (share_inout < 1.0) & (marks == 0)
             if not held.any():
                 return blocked == 0
@@ -363,4 +364,4 @@ class DividingPlanes:
             more = watch(self._finder.along_paths(x, goal, marks))
             marks[held] = 2
             watched = join_watched([watched, more])
-            settled = np.concatenate([settled, np.zeros(len(more.rows), np.bool_)])
+            looked_at = np.concatenate([looked_at, np.zeros(len(more.rows), np.int32)])

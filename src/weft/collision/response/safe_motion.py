@@ -14,6 +14,7 @@ from weft.jit import kernel, prange
 
 RESERVE = 0.1  # of the free space between two sides is never given away
 CLOSEST = 4e-6  # [m] nor is this much of it
+SETTLED = 2**31 - 1  # passes: a pair that need not be looked at again
 
 
 class Watched(NamedTuple):
@@ -95,23 +96,27 @@ def hold_back(
     normals: Floats,
     gaps: Floats,
     n: int,
-    settled_inout: Bools,
+    lowered_inout: Ints,
+    looked_at_inout: Ints,
     share_inout: Floats,
 ) -> int:
     """Lower the shares of vertices until no pair that is not safe is left; return how many no share can save.
 
-    A pair is `settled` once each of its vertices stays on its own side of a plane that does not move: whatever else
-    holds them back, it is safe. A pair in which a body moves into cloth that stays has no such plane.
+    `lowered_inout` (n + b,) and `looked_at_inout` (k,) are the passes in which each share was lowered last, and each
+    pair looked at, 0 for none: a pair is looked at again after a share of it was lowered. Given what the last call
+    left, another goes on from there. A pair is `SETTLED` once each of its vertices stays on its own side of a plane
+    that does not move: whatever else holds them back, it is safe. A pair in which a body moves into cloth that stays
+    has no such plane.
     """
     at, go, places = np.empty(4), np.empty(4), np.arange(4)
-    lowered, looked_at = np.ones(len(share_inout), np.int32), np.zeros(len(rows), np.int32)  # passes
-    now, stuck, changed = 1, 0, True
+    lowered, looked_at = lowered_inout, looked_at_inout
+    now, stuck, changed = lowered.max(), 0, True
     while changed:
         changed = False
         now += 1
         for q in range(len(rows)):
             i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
-            if settled_inout[q] or looked_at[q] > max(max(lowered[i], lowered[j]), max(lowered[k], lowered[m])):
+            if looked_at[q] > max(max(lowered[i], lowered[j]), max(lowered[k], lowered[m])):
                 continue
             looked_at[q] = now
             edges = is_edges[q]
@@ -150,7 +155,7 @@ def hold_back(
             else:
                 part = down / (down + up) if down + up > 0.0 else 0.5
                 floor, ceiling = low - spare * part, high + spare * (1.0 - part)
-            settled_inout[q] = True
+            looked_at[q] = SETTLED
             for place in range(4):
                 v = rows[q, place]
                 if v >= n:
