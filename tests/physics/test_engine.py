@@ -12,6 +12,8 @@ from weft.bodies.shapes import Plane
 from weft.collision.certificate import intersections, self_intersections
 from weft.collision.response.pairs import PairFinder
 from weft.errors import WeftError
+from weft.models.softness import edge_softness
+from weft.scene.files import load_scene
 from weft.scene.schema import Scene
 from weft.simulation.simulation import Simulation
 
@@ -154,10 +156,18 @@ def test_cloth_that_holds_itself_up_is_not_drawn_to_the_floor():
     assert simulation.state.positions[:, 2].min() > low + clearance + 0.9e-3
 
 
-def test_sheets_that_lie_on_each_other_come_to_rest():
-    """The lower one is held up by the floor, the upper one by the lower: neither falls, nor do both together."""
-    simulation = run({"cloth": [sheet(15, 0.011), sheet(15, 0.022)], "collider": [FLOOR]}, 0.5)
-    assert np.abs(simulation.state.velocities).max() < 5e-3
+@pytest.mark.parametrize("shift", [0.0, 1e-12, 2e-12])
+def test_sheets_that_lie_on_each_other_come_to_rest(shift):
+    """The lower one is held up by the floor, the upper one by the lower: neither falls, nor do both together.
+
+    Starts that differ by rounding settle in other ways, some of them with a crease that goes flat later.
+    """
+    scene = {"cloth": [sheet(15, 0.011), sheet(15, 0.022)], "collider": [FLOOR]}
+    simulation = Simulation(Scene.model_validate({"name": "rest", "fps": 60, **scene}))
+    simulation.state.positions[:, 0] += shift * np.arange(len(simulation.state.positions))
+    for _ in range(60):
+        simulation.step()
+    assert np.abs(simulation.state.velocities).max() < 2e-3
 
 
 def test_what_lies_on_cloth_is_not_drawn_to_the_floor():
@@ -199,3 +209,19 @@ def test_pins_yield_where_they_would_force_cloth_through_cloth():
         simulation.step()
         assert crossings(simulation) == 0
     assert simulation.pin_lag() < 1e-6, "they are back where they belong"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0.0, 1e-9, 2e-9, 5e-9])
+def test_cloth_that_is_dragged_over_a_ball_keeps_its_length(shift):
+    """At up to 1.7 m/s, where friction holds: its threads draw it to the ball from where it had no contact.
+
+    Starts that differ by micrometres end in other folds. Where contacts missed the ball, every third stuck to it.
+    """
+    simulation = Simulation(load_scene("sphere"))
+    simulation.state.positions[:, 0] += shift * np.arange(len(simulation.state.positions))
+    piece = simulation.world.pieces[0]
+    softness = edge_softness(piece.mesh, piece.fabric)
+    for _ in range(75):
+        simulation.step()
+        assert (simulation.stretch() / softness).max() < 0.1

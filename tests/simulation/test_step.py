@@ -355,3 +355,4 @@ def test_cloth_that_its_threads_draw_to_a_ball_ends_in_contact():
         simulation.step()
         gaps = np.linalg.norm(simulation.state.positions, axis=1) - 0.2
         assert gaps.min() > 0.5 * simulation.clearance[0]
+    assert gaps.min() < simulation.clearance[0], "it came there"

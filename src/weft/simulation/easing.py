@@ -22,7 +22,7 @@ TURN_RINGS = 3  # by moving vertices that are no more than so many edges away,
 TURN_SWEEPS = 20  # in so many sweeps over the edges between these
 EASED = 0.6  # of its limit: edges that are strained by more are eased where vertices were held back,
 FEW = 1e-3  # of all edges, or where there are no more of them than this;
-EASINGS = 4  # at most so often in a step,
+EASINGS = 4  # at most so often in a step, from half of these on only what is over its limit,
 RINGS = 8  # by moving vertices that are no more than so many edges away,
 STUBBORN = 0.1  # those that were held back by this share of what others move,
 SWEEPS = 50  # in so many sweeps
@@ -59,10 +59,11 @@ class Easing:
         Vertices near such an edge follow the one that was held back, so far that no edge is strained by more than
         `EASED` of its limit, and as far as the response lets them: cheaper than two steps of half the length for all.
         They move towards each other, so what is before a plane stays before it. Where many are stretched and nothing
-        was held back, something pulls at the cloth, and it must give way.
+        was held back, something pulls at the cloth, and it must give way. Late attempts are only for edges over their
+        limits: what is below them is not worth more.
         """
         for attempt in range(EASINGS):
-            least = EASED if attempt < EASINGS // 2 else 1.0  # what is below its limit is not worth more
+            least = EASED if attempt < EASINGS // 2 else 1.0
             over = overstretched(x, x_new, self._edges, self._rest, least * self._limits)
             if len(over) == 0 or (response.held_back == 0 and len(over) > FEW * len(self._edges)):
                 break

@@ -300,21 +300,31 @@ class Simulation:
         moved = self._moved(state, goal, impulses, time, dt)
         if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
-        for attempt in range(REFINEMENTS):
-            went_wrong = self._went_wrong(state, moved, time, dt)
-            if not went_wrong and (attempt > 0 or not self.response.missed_bodies):
+        went_wrong = self._went_wrong(state, moved, time, dt)
+        if not went_wrong and self.response.missed_bodies:
+            again = self._refined(state, time, dt)
+            return moved if again is None or self._went_wrong(state, again, time, dt) else again
+        for _ in range(REFINEMENTS):
+            if not went_wrong:
                 return moved
-            if went_wrong and self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see what met
+            if self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see coming what met
                 some = self.response.held_back > SOME * len(x)
                 self._was_surprised |= dt == self.dt and (some or not self._overstretches(state, moved))
                 return None
-            with self.clock("solve"):
-                self.response.revise(self._contacts(x, x + dt * (v + self._dv), time, dt), v + self._dv)
-                self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
-            moved = self._moved(state, x + dt * (v + self._dv), impulses, time, dt)
+            moved = self._refined(state, time, dt)
             if moved is None:
                 return None
-        return None if self._went_wrong(state, moved, time, dt) else moved
+            went_wrong = self._went_wrong(state, moved, time, dt)
+        return None if went_wrong else moved
+
+    def _refined(self, state: State, time: float, dt: float) -> State | None:
+        """The state after a step that is solved once more, about where it led; None where it is too long."""
+        x, v = state.positions, state.velocities
+        with self.clock("contacts"):
+            self.response.revise(self._contacts(x, x + dt * (v + self._dv), time, dt), v + self._dv)
+        with self.clock("solve"):
+            self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
+        return self._moved(state, x + dt * (v + self._dv), impulses, time, dt)
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
         """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.

@@ -55,13 +55,12 @@ def begun(build, cloth, expected, *, bodies=None, bodies_t1=None, masses=None, p
             x_free=expected,
             touches=np.zeros(n, np.uint8),
             impulses=np.zeros_like(x) if impulses is None else impulses,
-            contacts=NOTHING,
             pinned=pinned,
             pin_velocities=v[pinned],
             bodies_t0=bodies_t0,
             bodies_t1=bodies_t0 if bodies_t1 is None else bodies_t1,
             dt=DT,
-            **more,
+            **({"contacts": NOTHING} | more),
         )
     )
     return response

@@ -23,7 +23,7 @@ and bear nothing but these, would press on each other harder and harder.
 
 Friction is a drag against slip (see `contact_filter`) under the load k (h - g), at the speed of slip when the step
 starts. What stuck and is torn loose would let go by and by, and cloth that was pulled over a ball stretched by 40 %:
-where a step goes wrong, such contacts get Coulomb's force instead and it is solved again (`DividingPlanes.revise`).
+where a step is solved again, such contacts get Coulomb's force instead (`DividingPlanes.revise`).
 
 A pair that starts further apart than a tenth of h beyond contact is only expected to meet. Where it does not, its
 impulse would pull: such pairs are let go (`DividingPlanes.release`). Held, they drew heaps of cloth together: on
@@ -90,8 +90,8 @@ def push_off(
     touches_inout: Bytes,
     drags_out: Floats,
     limits_out: Floats,
-) -> int:
-    """Add drag and impulse of every vertex that is, or will be, too near the plane that it meets; return how many.
+) -> Bools:
+    """Add drag and impulse of every vertex that is, or will be, too near the plane that it meets; return (k,) which.
 
     `motion` are where each vertex starts, is thought to end, and would end if its velocity stayed, and that velocity;
     `borne` (n, 3) are the impulses of contacts in the last step, for one of this length.
@@ -99,8 +99,7 @@ def push_off(
     """
     dt, stiffness, softness, creep = law
     x, likely, ahead, v = motion
-    slip = np.empty(3)
-    count = 0
+    slip, pushes = np.empty(3), np.zeros(len(vertices), np.bool_)
     for q in range(len(vertices)):
         i = vertices[q]
         depth, expected, going = -gaps[q], 0.0, 0.0
@@ -116,6 +115,7 @@ def push_off(
         h = clearance[i]
         if depth <= expected:
             continue
+        pushes[q] = True
         touches_inout[i] = max(touches_inout[i], LIES if depth > -DEEP * h else MAY_TOUCH)
         pace = 1.0 + softness * min(1.0, max(0.0, depth) / (DEEP * h))
         k = stiffness * masses[i] * min(STIFFEST, max(1.0, h / max(h - depth, h / STIFFEST)))
@@ -132,8 +132,7 @@ def push_off(
             for d in range(3):
                 block = (dt * dt * k * pace - drag) * normals[q, c] * normals[q, d]
                 drag_inout[i, c, d] += block + drag if c == d else block
-        count += 1
-    return count
+    return pushes
 
 
 @kernel(inline=True)

@@ -57,7 +57,7 @@ from weft.parameters import Parameters, quantity
 ROUNDING = 1e-12  # [m] is more than arithmetic at the size of a room loses
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
 PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
-MISSED = 0.2  # of the vertices that have contacts with bodies: so many more come so near: bodies were missed,
+MISSED = 0.2  # of the contacts with bodies: so many vertices more that come as near as `PRESSED` were not foreseen,
 FEW = 1e-3  # of all vertices at least
 USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 NO_VERTICES = np.zeros(0, np.int32)
@@ -102,20 +102,19 @@ class DividingPlanes:
         self._likely = np.concatenate([likely, start.bodies_t1])
         self._is_pinned = np.zeros(n, bool)
         self._is_pinned[start.pinned] = True
-        self.touches = np.zeros(n, np.uint8)
         self._finder.search(self._x, self._likely, 2.0 * self._margin)
         self._pairs, beside = self._finder.near(self._x, self._likely, self._expected, 2.0 * self._margin)
         self._hold_pins()
         # What lies on cloth is not expected to fall through it: drawn to the floor, layers that are nearer to it than
         # they would fall in a step pressed on what is below them with a hundred times their weight.
-        to_bodies = np.where(start.touches[:, None] == TOUCHES, start.ahead, start.x_free)
-        self._add_planes(self._of_free_vertices(start.contacts), to_bodies)
+        falls = np.where(start.touches[:, None] == TOUCHES, start.ahead, start.x_free)
+        self._planes = self._add_planes(start.contacts, falls)
         self._springs = self._add_springs(beside)
 
     def _hold_pins(self) -> None:
         """Constraints anew, of pins alone."""
-        start = self._start
-        self._held = build_constraints(len(start.x))
+        start, n = self._start, len(self._start.x)
+        self._held, self.touches = build_constraints(n), np.zeros(n, np.uint8)
         self._held.filters[start.pinned] = 0.0
         self._held.change[start.pinned] = start.pin_velocities - start.v[start.pinned]
 
@@ -167,22 +166,24 @@ class DividingPlanes:
             )
             count += len(which)
         springs = build_springs(vertices, weights, slips.normals, along, slips.drags, n)
-        self._pushes, self._is_loose = pushes, is_loose
+        self._pushes, self._are_touching, self._is_loose = pushes, touches, is_loose
         add_pushes(weights, springs.starts, springs.items, pushes, touches, self._held.impulses, self.touches)
         return springs
 
-    def _add_planes(self, c: PlaneContacts, likely: Floats) -> None:
-        """The same law for vertices on bodies: they meet its tangent plane where `likely` (n, 3) leads there."""
-        start, p = self._start, self.parameters
-        self._touched = c
-        slips = self._plane_slips = Slips(c.normals, -c.velocities, *np.zeros((2, len(c.vertices))))
-        self._n_planes = push_off(
+    def _add_planes(self, contacts: PlaneContacts, goal: Floats) -> tuple[PlaneContacts, Slips]:
+        """The same law for vertices on the tangent planes of bodies, those that are met on the way to `goal` (n, 3).
+
+        Returns these, and their friction.
+        """
+        start, p, c = self._start, self.parameters, self._of_free_vertices(contacts)
+        drags, limits = np.zeros((2, len(c.vertices)))
+        pushes = push_off(
             c.vertices,
             c.normals,
             c.gaps,
             c.velocities,
             c.friction,
-            (start.x, likely, start.ahead, start.v),
+            (start.x, goal, start.ahead, start.v),
             self._clearance,
             self._masses,
             start.impulses,
@@ -190,9 +191,11 @@ class DividingPlanes:
             self._held.drag,
             self._held.impulses,
             self.touches,
-            slips.drags,
-            slips.limits,
+            drags,
+            limits,
         )
+        c = c.select(pushes)
+        return c, Slips(c.normals, -c.velocities, drags[pushes], limits[pushes])
 
     def release(self, dv: Floats) -> bool:
         """Let go of contacts that were expected to meet and would pull, where velocities change by `dv` (n, 3).
@@ -212,7 +215,8 @@ class DividingPlanes:
     def revise(self, contacts: PlaneContacts, v: Floats) -> None:
         """Take up what the last solve showed, which led to the velocities `v` (n, 3), before it is solved again.
 
-        `contacts` are those along the way there. Cloth that was drawn to a body by its threads had no contact with it
+        `contacts` are those along the way there. They take the place of those with bodies that were foreseen: what
+        pulled is let go, and what is met is met. Cloth that was drawn to a body by its threads had no contact with it
         and was stopped close before it. Pressed so far together, it bore a hundred times its weight in the next step,
         and stuck: dragged over a ball, it stretched by 15 %.
 
@@ -222,17 +226,16 @@ class DividingPlanes:
         """
         s, start = self._springs, self._start
         self._hold_pins()
-        self._add_planes(self._of_free_vertices(contacts), start.x + start.dt * v)
+        self._planes = c, slips = self._add_planes(contacts, start.x + start.dt * v)
         self._pushes += let_slide(s.vertices, s.weights, self._slips, start.v, v)
-        none = np.zeros(len(self._pushes), np.uint8)
-        add_pushes(s.weights, s.starts, s.items, self._pushes, none, self._held.impulses, self.touches)
-        vertices, slips = self._touched.vertices, self._plane_slips
-        ends = np.stack([vertices] * 4, axis=1)
-        weights = np.tile([1.0, 0.0, 0.0, 0.0], (len(vertices), 1))
+        held = self._held
+        add_pushes(s.weights, s.starts, s.items, self._pushes, self._are_touching, held.impulses, self.touches)
+        ends = np.stack([c.vertices] * 4, axis=1)
+        weights = np.tile([1.0, 0.0, 0.0, 0.0], (len(ends), 1))
         before = slips.drags.copy()
-        np.add.at(self._held.impulses, vertices, let_slide(ends, weights, slips, start.v, v))
+        np.add.at(held.impulses, c.vertices, let_slide(ends, weights, slips, start.v, v))
         across = np.eye(3) - slips.normals[:, :, None] * slips.normals[:, None, :]
-        np.add.at(self._held.drag, vertices, (slips.drags - before)[:, None, None] * across)
+        np.add.at(held.drag, c.vertices, (slips.drags - before)[:, None, None] * across)
 
     def _of_free_vertices(self, contacts: PlaneContacts) -> PlaneContacts:
         if len(self._start.pinned) == 0:
@@ -254,17 +257,17 @@ class DividingPlanes:
         return int(np.count_nonzero(self._is_loose))
 
     def n_contacts(self) -> int:
-        return self._n_planes + self.n_springs
+        return len(self._planes[0].vertices) + self.n_springs
 
     def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats | None:
         n = len(x_t1)
         c = self._of_free_vertices(contacts)
         start = c.gaps + self._clearance[c.vertices] + self._start.dt * (c.velocities * c.normals).sum(axis=1)
         least = start - spare_of(start)  # of the free space before each plane, to be left at the end
-        self._planes = c, least
+        self._ahead = c, least
         h = self._clearance[c.vertices]
         surprised = int(((start > h) & (self._left(c, x_t1) < PRESSED * h)).sum())
-        self.missed_bodies = surprised > max(FEW * n, MISSED * self._n_planes)
+        self.missed_bodies = surprised > max(FEW * n, MISSED * len(self._planes[0].vertices))
         goal = np.concatenate([self._before_planes(x_t1), self._start.bodies_t1])
         squeezed = c.vertices[self._left(c, goal[:n]) < least]  # between two bodies: they stay, or the step is too long
         x = self._move(goal, squeezed)
@@ -278,7 +281,7 @@ class DividingPlanes:
 
     def _before_planes(self, x: Floats) -> Floats:
         """`x` (n, 3), or where that leaves too little space before a plane that a vertex meets, so much before it."""
-        c, least = self._planes
+        c, least = self._ahead
         out = x.copy()
         short = least - self._left(c, x)
         out[c.vertices] += np.where(short > 0.0, short + ROUNDING, 0.0)[:, None] * c.normals
