@@ -207,6 +207,32 @@ def test_what_moved_together_with_cloth_that_is_held_back_is_held_back_too():
     assert (end[:3, 2] < 0.3).all()
 
 
+def test_what_is_held_back_later_is_found_by_what_was_held_back_before():
+    """One end of an edge is stopped at once; it lifts its other end below a triangle that was to rise as fast.
+
+    That triangle is stopped only by one that is stopped first, so the pair is looked for when one of its vertices was
+    held back before, and the others were then taken to go all the way.
+    """
+    ways = [
+        # the edge from the first to the second vertex; the second goes against a wall
+        ([[0.2, 0.87, 0.0], [2.0, 0.87, 0.0], [2.0, 0.3, 0.0]], [[0.0, 0.0, 0.5], [0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]),
+        ([[2.1, -3.0, -3.0], [2.1, 5.0, -3.0], [2.1, 0.87, 6.0]], np.zeros((3, 3))),
+        ([[0.4, 0.83, 0.1], [0.4, 0.95, 0.1], [0.8, 4.0, 0.1]], np.tile([0.0, 0.0, 0.5], (3, 1))),
+        # above the one before, stopped by the last
+        ([[-1.0, 2.0, 0.2], [1.8, 2.0, 0.2], [1.0, 3.0, 0.2]], np.tile([0.0, 0.0, 0.5], (3, 1))),
+        ([[-2.0, 1.5, 0.3], [-0.5, 1.5, 0.3], [-1.0, 3.0, 0.3]], np.zeros((3, 3))),
+    ]
+    others = build_grid((1.0, 1.0), (20, 20))  # boxes are widened where few are held back
+    n = 3 * len(ways)
+    x = np.concatenate([*(part for part, _ in ways), others.positions + 9.0])
+    goal = x + np.concatenate([*(way for _, way in ways), np.tile([0.0, 0.0, 0.5], (others.n_vertices, 1))])
+    triangles = np.concatenate([np.arange(n, dtype=np.int32).reshape(-1, 3), others.triangles + np.int32(n)])
+    _, end = finished(Mesh(x, triangles), goal, rounds=1)
+    assert n_meetings(x, end, triangles[: len(ways)]) == 0
+    assert (end[6:9, 2] < 0.3).all(), "the second was stopped"
+    assert end[1, 0] < 2.1, "and so was the end of the edge"
+
+
 def pushed(depth, speed, dt=1 / 120, load=0.0):
     """Impulse (3,) and drag (3, 3) on a vertex of 1 g, `depth` too near a floor at rest and rising at `speed`.
 

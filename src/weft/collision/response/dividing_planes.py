@@ -352,8 +352,8 @@ class DividingPlanes:
     def _limit(self, x: Floats, goal: Floats, watched: Watched, marks: Bytes, share_inout: Floats) -> bool:
         """Lower shares until all pairs agree; False where the cloth cannot make way for a body.
 
-        A vertex that is held back meets others than those `watched`, which go all the way: they are looked for as well,
-        but for those that have the mark 2.
+        A vertex that is held back meets others than those `watched`, which go all the way: they are looked for as well.
+        Those that have the mark 2 were.
         """
         n, blocked = len(self._start.x), 0
         lowered, looked_at = np.zeros(len(goal), np.int32), np.zeros(len(watched.rows), np.int32)

@@ -81,7 +81,8 @@ class PairFinder:
         self._triangles, self._edges = cloth.triangles, cloth.topology.edges
         self._paths: tuple[Floats, Floats, float] | None = None  # to be looked at, where the boxes do not hold them yet
         self._holds_likely = False  # the boxes hold what `search` was asked for,
-        self._holds_ends = False  # or where all vertices without a mark go
+        self._holds_ends = False  # or where all vertices without a mark go,
+        self._are_even = False  # each at its time of the step, if it goes there at an even pace
         if bodies is not None:
             self._body_triangles = bodies.triangles + np.int32(self._n)
             self._body_edges = bodies.topology.edges + np.int32(self._n)
@@ -97,7 +98,7 @@ class PairFinder:
 
     def _refit(self, x_t0: Floats, x_t1: Floats, margin: float, even: bool) -> None:
         n, self._holds_likely = self._n, False
-        even = even and mean_way(x_t0[:n], x_t1[:n]) > SLOW * self.reach
+        even = self._are_even = even and mean_way(x_t0[:n], x_t1[:n]) > SLOW * self.reach
         self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin, even)
         if self._body_phase is not None:
             self._body_phase.refit(x_t0[n:], x_t1[n:], margin, even)
@@ -150,13 +151,17 @@ class PairFinder:
         self._paths = x_t0, x_t1, margin
 
     def along_paths(self, x_t0: Floats, x_t1: Floats, marks: Bytes) -> tuple[Pairs, Pairs]:
-        """All that can cross and have a vertex of the cloth with the mark 1, and none with the mark 2.
+        """All that can cross and have a vertex of the cloth with the mark 1.
 
         Every vertex goes straight towards `x_t1`, along a part of its path; those with a mark may stop on their way.
+        Those with the mark 2 had the mark 1 before, and their pairs are known; but where boxes move, not those of which
+        another vertex did not have a mark then: it was taken to go all the way.
         """
         if self._paths is not None and not (self._holds_ends and self._widen(*self._paths, marks)):
             self._refit(*self._paths, even=False)
             self._paths, self._holds_ends = None, True
+        if self._are_even:
+            marks = (marks == 1).view(np.uint8)
         return self._near_of(x_t0, x_t1, marks, may_stop=True)
 
     def _widen(self, x_t0: Floats, x_t1: Floats, margin: float, marks: Bytes) -> bool:
