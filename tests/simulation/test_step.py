@@ -307,16 +307,21 @@ def test_a_step_that_goes_wrong_is_refined_twice_then_halved(monkeypatch, wrong,
     assert not simulation.state.is_wary
 
 
-def test_after_what_contacts_did_not_see_coming_steps_are_halved_while_inertia_strays(monkeypatch):
+@pytest.mark.parametrize(
+    ("not_few", "strays", "is_wary"), [(0.01, [True, False], [True, True, False]), (0.02, [True], [True, False, False])]
+)
+def test_after_what_contacts_did_not_see_coming_steps_are_halved(monkeypatch, not_few, strays, is_wary):
+    """While inertia strays, and more than a few of 81 vertices are held back, of which one is."""
     simulation, tried, refined = spied(monkeypatch, [True], 1)
-    answers = [True, False]
-    monkeypatch.setattr(Simulation, "_strays", lambda *_: answers.pop(0))
+    monkeypatch.setattr(module, "NOT_FEW", not_few)
+    answers = iter(strays)
+    monkeypatch.setattr(Simulation, "_strays", lambda *_: next(answers))
     states = []
-    for _ in range(4):
+    for _ in range(3):
         simulation.step()
         states.append(simulation.state.is_wary)
-    assert tried == [1.0, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0]
-    assert states == [True, True, False, False]
+    assert tried == [1.0, 0.5, 0.5, 0.5, 0.5, 1.0]
+    assert states == is_wary
     assert not refined
 
 

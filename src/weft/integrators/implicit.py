@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from weft.arrays import Floats, Ints
-from weft.geometry.rows import weighted_square
+from weft.geometry.rows import drift, scaled_rows, weighted_square
 from weft.integrators import Dynamics, Start, System
 from weft.linear.blocks import block_products
 from weft.linear.constraints import Constraints
@@ -107,7 +107,7 @@ class ImplicitStep:
     def _linearise(self, dv: Floats) -> Floats:
         """Set up the matrix about `dv` [m/s]; return the right-hand side of the change that is missing there."""
         (x, v, _), dt, s = self._start, self._dt, self._scheme
-        x_end = x + dt * (v + dv)
+        x_end = drift(x, v, dv, dt)
         d = self._system.dynamics(x_end, s.reference + s.slope * dv, dt)
         self._assemble(x_end, d)
         return -self._residual(dv, d.forces) / s.scale
@@ -135,7 +135,8 @@ class ImplicitStep:
             self._dv, impulses = self._solve_linear(constraints, slack, anew)
         self._filters = constraints.filters
         # A scheme of several steps weighs a change of velocity by s; a contact takes the momentum of a vertex once.
-        return self._dv, impulses - (self._scheme.scale - 1.0) * self._system.masses[:, None] * constraints.change
+        more = self._scheme.scale - 1.0
+        return self._dv, impulses - more * scaled_rows(self._system.masses, constraints.change)
 
     def refine(self, constraints: Constraints, dv: Floats) -> tuple[Floats, Floats]:
         """Solve once more, about where `dv` leads: for a step in which the cloth turned far."""
@@ -202,7 +203,7 @@ class ImplicitStep:
     def _residual(self, dv: Floats, forces: Floats) -> Floats:
         """s M dv + past - dt f (n, 3) [N s]."""
         s = self._scheme
-        residual: Floats = s.scale * self._system.masses[:, None] * dv + s.past - self._dt * forces
+        residual: Floats = s.scale * scaled_rows(self._system.masses, dv) + s.past - self._dt * forces
         return residual
 
     def _friction(self, c: Constraints, dv: Floats) -> Floats:
@@ -214,7 +215,7 @@ class ImplicitStep:
         length = 1.0
         for _ in range(HALVINGS):
             tried = dv + length * direction
-            forces = self._system.forces(x + dt * (v + tried), s.reference + s.slope * tried, dt)
+            forces = self._system.forces(drift(x, v, tried, dt), s.reference + s.slope * tried, dt)
             r = self._residual(tried, forces) + self._friction(c, tried)
             if 0.5 * (slope + float((r * direction).sum())) <= PROMISED * slope:
                 break

@@ -6,6 +6,7 @@ import numpy as np
 
 from weft.arrays import Bools, Floats, Ints
 from weft.errors import UnstableError
+from weft.geometry.rows import is_finite
 from weft.jit import kernel, prange
 from weft.linear.blocks import (
     BlockMatrix,
@@ -116,7 +117,7 @@ class FilteredSystem:
         )
         self.iterations += iterations
         # conjugate gradients stop at once where a number is not one
-        if not all(np.isfinite(part).all() for part in (dv, right, self._patches.piece_blocks)):
+        if not (is_finite(dv) and is_finite(right) and np.isfinite(self._patches.piece_blocks).all()):
             raise UnstableError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
         if self._n_pieces == 1 or len(c.springs.vertices) == 0:  # else they could meet each other
             self._shift_pieces(c, right, dv)

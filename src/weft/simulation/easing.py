@@ -17,7 +17,7 @@ from weft.geometry.rows import differing
 from weft.geometry.topology import Topology
 from weft.strain.sweeps import sweep_in_order
 
-TURNED = 0.02  # of its length at rest: an edge that is longer than meant by more is shortened,
+TURNED = 0.01  # of its length at rest: an edge that is longer than meant by more is shortened,
 TURN_RINGS = 3  # by moving vertices that are no more than so many edges away,
 TURN_SWEEPS = 20  # in so many sweeps over the edges between these
 EASED = 0.6  # of its limit: edges that are strained by more are eased where vertices were held back,

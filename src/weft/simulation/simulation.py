@@ -19,7 +19,7 @@ from weft.errors import UnstableError, WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.edges import edge_lengths, overstretched
 from weft.geometry.mesh import Mesh
-from weft.geometry.rows import differing, weighted_square, weighted_way
+from weft.geometry.rows import differing, drift, fall, is_finite, weighted_square, weighted_way
 from weft.integrators import Start, check_fit
 from weft.jit import Crew
 from weft.linear.blocks import block_products
@@ -48,7 +48,8 @@ LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no
 MEMORY = 0.25  # [s] in which contacts forget what they took up
 SHORT = 1.0 / 120.0  # [s] a longer step that goes wrong where vertices were held back is halved; if not for a thread,
 SOME = 0.005  # or with more than so many of all vertices held back,
-FAR = 2.0  # also those after it, while inertia alone would store so many times the kinetic and elastic energy;
+FAR = 2.0  # also those after it, while inertia alone would store so many times the kinetic and elastic energy,
+NOT_FEW = 5e-4  # and more than so many of all vertices are held back: fine cloth that hangs free strays for ever
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
@@ -214,15 +215,15 @@ class Simulation:
 
     def step(self) -> None:
         """Advance by one time step."""
-        self._was_surprised = False
+        self._was_surprised = self._was_held_back = False
         with self._crew.at_work(len(self.state.positions)):
             is_wary = self.state.is_wary and self._strays(self.state, self.dt)
             advance = self._advance_halves if is_wary else self._advance
             state = advance(self.state, self.time, self.dt, MAX_HALVINGS)
-        is_wary |= self._was_surprised
+        is_wary = self._was_surprised or (is_wary and self._was_held_back)
         self.state = replace(state, step=self.state.step + 1, is_wary=is_wary)
         self.n_contacts = self.response.n_contacts()
-        if not np.isfinite(self.state.positions).all():
+        if not is_finite(self.state.positions):
             raise WeftError(f"the simulation became unstable at {self.time:.4g} s; use more steps_per_frame")
 
     def _advance(self, state: State, time: float, dt: float, halvings: int) -> State:
@@ -273,8 +274,7 @@ class Simulation:
         with self.clock("forces"):
             self.system.time = time
             self.integrator.begin(self.system, Start(x, v, state.memory), dt)
-        ahead = x + dt * v
-        x_free = ahead + (dt**2 * state.falling)[:, None] * self.system.gravity
+        ahead, x_free = fall(x, v, state.falling, self.system.gravity, dt)
         with self.clock("contacts"):
             self.response.begin(
                 StepStart(
@@ -301,6 +301,7 @@ class Simulation:
         if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
         went_wrong = self._went_wrong(state, moved, time, dt)
+        self._was_held_back |= self.response.held_back > NOT_FEW * len(x)
         if not went_wrong and self.response.missed_bodies:
             again = self._refined(state, time, dt)
             return moved if again is None or self._went_wrong(state, again, time, dt) else again
@@ -321,10 +322,10 @@ class Simulation:
         """The state after a step that is solved once more, about where it led; None where it is too long."""
         x, v = state.positions, state.velocities
         with self.clock("contacts"):
-            self.response.revise(self._contacts(x, x + dt * (v + self._dv), time, dt), v + self._dv)
+            self.response.revise(self._contacts(x, drift(x, v, self._dv, dt), time, dt), v + self._dv)
         with self.clock("solve"):
             self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
-        return self._moved(state, x + dt * (v + self._dv), impulses, time, dt)
+        return self._moved(state, drift(x, v, self._dv, dt), impulses, time, dt)
 
     def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
         """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.
@@ -376,8 +377,7 @@ class Simulation:
                     dv, impulses = self._solve_loose()
                 else:
                     dv, impulses = self.integrator.solve(self.response.constraints())
-            goal = x + dt * (v + dv)
-            self._dv = dv
+            goal, self._dv = drift(x, v, dv, dt), dv
             if self.response.meets_bodies:
                 break
             with self.clock("contacts"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.arrays import Floats, Ints
-from weft.geometry.rows import mean_row
+from weft.geometry.rows import centred_rows
 from weft.geometry.topology import Topology
 from weft.integrators import Dynamics
 from weft.models import Model
@@ -76,6 +76,6 @@ class ClothSystem:
         for model, own in zip(self.models, self.owned, strict=True):
             model.add_forces(x[own], v[own], forces[own])
         t, wind = self._topology, self.wind.at(self.time + elapsed)
-        sway = np.concatenate([v[own] - mean_row(v[own]) for own in self.owned])
+        sway = np.concatenate([centred_rows(v[own]) for own in self.owned])
         add_air_forces(x, v, sway, wind, t.triangles, *t.vertex_triangles, self._half_density_drag, forces, drag)
         return forces, drag

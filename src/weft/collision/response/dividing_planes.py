@@ -49,7 +49,7 @@ from weft.collision.response.safe_motion import (
     watch,
 )
 from weft.geometry.contacts import PlaneContacts
-from weft.geometry.rows import further_apart
+from weft.geometry.rows import chosen_rows, further_apart, row_products, ways_along
 from weft.linear.constraints import Constraints, build_constraints
 from weft.linear.springs import Springs, build_springs
 from weft.parameters import Parameters, quantity
@@ -98,7 +98,7 @@ class DividingPlanes:
         n = len(start.x)
         self._x = np.concatenate([start.x, start.bodies_t0])
         self._expected = np.concatenate([start.x_free, start.bodies_t1])
-        likely = np.where(start.touches[:, None] > 0, start.ahead, start.x_free)
+        likely = chosen_rows(start.touches > 0, start.ahead, start.x_free)
         self._likely = np.concatenate([likely, start.bodies_t1])
         self._is_pinned = np.zeros(n, bool)
         self._is_pinned[start.pinned] = True
@@ -107,7 +107,7 @@ class DividingPlanes:
         self._hold_pins()
         # What lies on cloth is not expected to fall through it: drawn to the floor, layers that are nearer to it than
         # they would fall in a step pressed on what is below them with a hundred times their weight.
-        falls = np.where(start.touches[:, None] == TOUCHES, start.ahead, start.x_free)
+        falls = chosen_rows(start.touches == TOUCHES, start.ahead, start.x_free)
         self._planes = self._add_planes(start.contacts, falls)
         self._springs = self._add_springs(beside)
 
@@ -262,7 +262,7 @@ class DividingPlanes:
     def finish(self, x_t1: Floats, contacts: PlaneContacts) -> Floats | None:
         n = len(x_t1)
         c = self._of_free_vertices(contacts)
-        start = c.gaps + self._clearance[c.vertices] + self._start.dt * (c.velocities * c.normals).sum(axis=1)
+        start = c.gaps + self._clearance[c.vertices] + self._start.dt * row_products(c.velocities, c.normals)
         least = start - spare_of(start)  # of the free space before each plane, to be left at the end
         self._ahead = c, least
         h = self._clearance[c.vertices]
@@ -289,8 +289,7 @@ class DividingPlanes:
 
     def _left(self, c: PlaneContacts, x: Floats) -> Floats:
         """Free space (k,) [m] between vertices at `x` and the planes that they meet, at the end of the step."""
-        along: Floats = ((x - self._start.x)[c.vertices] * c.normals).sum(axis=1)
-        return c.gaps + self._clearance[c.vertices] + along
+        return c.gaps + self._clearance[c.vertices] + ways_along(c.vertices, self._start.x, x, c.normals)
 
     def _move(self, goal: Floats, squeezed: Ints) -> Floats | None:
         """As far towards `goal` as is safe; None where the cloth cannot make way for a body.
