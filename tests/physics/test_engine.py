@@ -119,10 +119,14 @@ def test_cloth_between_closing_plates_is_refused_in_one_line():
 
 @pytest.mark.slow
 def test_a_draped_cloth_comes_to_rest():
-    """A root mean square speed below 25 mm/s after 4 s: its corners sway on, and it wanders between 5 and 20."""
+    """After 4 s it moves at less than 6 mm/s, root mean square, and goes on losing energy."""
     simulation = run(table(21), 4.0)
-    v, masses = simulation.state.velocities, simulation.world.masses
-    assert masses @ (v**2).sum(axis=1) / masses.sum() < 0.025**2
+    masses, energy = simulation.world.masses, simulation.energy()
+    for _ in range(60):
+        simulation.step()
+        v = simulation.state.velocities
+        assert masses @ (v**2).sum(axis=1) / masses.sum() < 0.006**2
+    assert simulation.energy() < energy
 
 
 def test_a_sheet_lies_still_on_the_floor():
@@ -174,7 +178,7 @@ def test_what_lies_on_cloth_is_not_drawn_to_the_floor():
     """Sheets nearer to the floor than they would fall in a step, were it not for those below, keep their distances."""
     h, n = 1e-3, 9
     sheets = [sheet(n, (1 + k) * h) | {"contact_distance": h} for k in range(4)]
-    simulation = run({"cloth": sheets, "collider": [FLOOR]}, 0.3)
+    simulation = run({"cloth": sheets, "collider": [FLOOR]}, 0.5)
     heights = simulation.state.positions[:, 2].reshape(4, n * n).mean(axis=1)
     np.testing.assert_allclose(heights, h * np.arange(1, 5), rtol=0.02)
 

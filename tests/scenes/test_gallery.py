@@ -61,7 +61,7 @@ def test_tablecloth_comes_to_rest():
     last = frames[-1]
     speeds = np.stack([np.linalg.norm(frame.velocities, axis=1) for frame in frames[-10:]])
     assert speeds.max() < 0.4, "corners sway for long"
-    assert speeds.mean() < 0.018, "0.005 to 0.012 from starts that differ by a nanometre"
+    assert speeds.mean() < 0.013, "0.001 to 0.009 from starts that differ by a nanometre"
     top = last.positions[:, 2]
     assert top.max() < 0.54
     assert top.min() < 0.3, "the corners should hang"

@@ -216,6 +216,36 @@ def test_contacts_give_back_no_more_than_the_cloth_lost_to_them():
     assert judge(replace(before, pressed=0.3 * energy), faster)
 
 
+@pytest.mark.parametrize(
+    ("speed", "gain", "kept"),
+    [(0.02, 0.0, 1.0), (0.02, -0.1, 1.0), (0.02, 0.1, np.sqrt(0.9)), (0.02, 2.0, module.SLOWED), (0.1, 0.1, 1.0)],
+)
+def test_slow_cloth_gives_back_what_it_gained(speed, gain, kept):
+    """The gain is in shares of its kinetic energy; it goes sideways, so gravity has no part in it."""
+    simulation = build(method="engine")
+    masses, before = simulation.world.masses, simulation.state
+    moving = 0.5 * masses.sum() * speed**2
+    after = replace(before, velocities=np.tile([speed, 0.0, 0.0], (len(masses), 1)))
+    stored = simulation._stored(after) + (1.0 - gain) * moving  # as if it were turned into motion
+    calm = simulation._calmed(before, after, stored)
+    np.testing.assert_allclose(calm.velocities, kept * after.velocities, rtol=1e-9)
+
+
+@pytest.mark.parametrize("giver", ["contact", "wind"])
+def test_what_slow_cloth_is_given_it_keeps(giver):
+    simulation = build(method="engine")
+    masses, before = simulation.world.masses, simulation.state
+    v = np.tile([0.02, 0.0, 0.0], (len(masses), 1))
+    after = replace(before, positions=before.positions + simulation.dt * v, velocities=v)
+    stored = simulation._stored(after)
+    assert simulation._calmed(before, after, stored).velocities.max() < 0.02
+    if giver == "contact":
+        after.impulses = masses[:, None] * v
+    else:
+        simulation.system.wind = simulation.system.wind.model_copy(update={"velocity": (1.0, 0.0, 0.0)})
+    assert simulation._calmed(before, after, stored) is after
+
+
 def test_an_explosion_is_named():
     simulation = build()
     simulation.state.velocities[:] = np.inf
