@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,5 +50,9 @@ class Body:
 
     def triangulate(self, time: float) -> tuple[Floats, Ints]:
         """The surface in the world at `time`."""
-        positions, triangles = self.shape.triangulate()
+        positions, triangles = self._surface
         return self.pose(time).to_world(positions), triangles
+
+    @cached_property
+    def _surface(self) -> tuple[Floats, Ints]:
+        return self.shape.triangulate()

@@ -142,7 +142,7 @@ class ImplicitStep:
         """Solve once more, about where `dv` leads: for a step in which the cloth turned far."""
         p, scale = self._p, self._scheme.scale
         right = -self._momentum_error(constraints, dv) / scale
-        self._matrix.add_drag(constraints.drag / scale)
+        self._matrix.add_drag(self._over_scale(constraints.drag))
         more, impulses = self._matrix.solve(
             right, self._homogeneous(constraints), np.zeros_like(right), p.tolerance, self._error(), p.max_iterations
         )
@@ -155,8 +155,11 @@ class ImplicitStep:
         return c._replace(change=np.zeros_like(c.change), springs=self._scaled(c.springs))
 
     def _scaled(self, springs: Springs) -> Springs:
-        scale = self._scheme.scale
-        return springs._replace(along=springs.along / scale, across=springs.across / scale)
+        return springs._replace(along=self._over_scale(springs.along), across=self._over_scale(springs.across))
+
+    def _over_scale(self, part: Floats) -> Floats:
+        """`part` / s, without a copy where s is 1."""
+        return part if self._scheme.scale == 1.0 else part / self._scheme.scale
 
     def _momentum_error(self, c: Constraints, dv: Floats) -> Floats:
         """What the step's equation lacks at `dv` (n, 3) [N s], about which the matrix is set up."""
@@ -164,10 +167,10 @@ class ImplicitStep:
 
     def _solve_linear(self, c: Constraints, slack: float, anew: bool) -> tuple[Floats, Floats]:
         p, scale = self._p, self._scheme.scale
-        right = self._right + c.impulses / scale
+        right = self._right + self._over_scale(c.impulses)
         scaled = c._replace(springs=self._scaled(c.springs))
         if anew:
-            self._matrix.add_drag(c.drag / scale)
+            self._matrix.add_drag(self._over_scale(c.drag))
         tolerance, error = slack * p.tolerance, slack * self._error()
         dv, residual = self._matrix.solve(right, scaled, self._dv, tolerance, error, p.max_iterations, anew)
         self.iterations = self._matrix.iterations
@@ -188,7 +191,7 @@ class ImplicitStep:
             self.newton_iterations, self.residual = iteration, self._velocity_error(free)
             if self.residual <= p.newton_tolerance or iteration == p.max_newton:
                 break
-            self._matrix.add_drag(c.drag / scale)
+            self._matrix.add_drag(self._over_scale(c.drag))
             guess = np.zeros_like(dv)
             direction, _ = self._matrix.solve(-r / scale, homogeneous, guess, p.tolerance, p.error, p.max_iterations)
             self.iterations += self._matrix.iterations

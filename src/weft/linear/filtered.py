@@ -119,17 +119,17 @@ class FilteredSystem:
         # conjugate gradients stop at once where a number is not one
         if not (is_finite(dv) and is_finite(right) and np.isfinite(self._patches.piece_blocks).all()):
             raise UnstableError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
+        held = held_vertices(c)
         if self._n_pieces == 1 or len(c.springs.vertices) == 0:  # else they could meet each other
-            self._shift_pieces(c, right, dv)
-        return dv, self.impulses(c, dv, right, held_vertices(c))
+            self._shift_pieces(c, right, held, dv)
+        return dv, self.impulses(c, dv, right, held)
 
-    def _shift_pieces(self, c: Constraints, right: Floats, dv_inout: Floats) -> None:
+    def _shift_pieces(self, c: Constraints, right: Floats, held: Bools, dv_inout: Floats) -> None:
         """Shift each piece until its residual has no net sum: that would be a force from nowhere.
 
         The sum of A dv over a piece needs no product: in it all that ties its vertices to each other cancels.
         """
         totals = np.zeros((self._n_pieces, 3))
-        held = held_vertices(c)
         if held.any():
             impulses = self.impulses(c, dv_inout, right, held)
             add_rows(self._piece, impulses - block_products(c.filters, impulses), totals)

@@ -387,10 +387,11 @@ class Simulation:
 
     def _fastest_mover(self, time: float, dt: float) -> float:
         """The largest speed [m/s] of bodies, pins and wind in the step."""
-        ways = [self._body_vertices(time + dt) - self._body_vertices(time)]
+        bodies = [body for body in self._solid if body.motion is not None]
+        ways = [body.triangulate(time + dt)[0] - body.triangulate(time)[0] for body in bodies]
         ways += [group.positions(time + dt) - group.positions(time) for group in self.world.pins]
         speeds = [float(np.sqrt((way**2).sum(axis=1).max(initial=0.0))) / dt for way in ways]
-        return max(*speeds, float(np.linalg.norm(self.system.wind.at(time))))
+        return max([float(np.linalg.norm(self.system.wind.at(time))), *speeds])
 
     def _solve(self, x: Floats, v: Floats, time: float, dt: float) -> tuple[Floats, Floats]:
         """Where the solves lead, and the impulses that constraints exerted."""

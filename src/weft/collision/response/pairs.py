@@ -83,6 +83,7 @@ class PairFinder:
         self._holds_likely = False  # the boxes hold what `search` was asked for,
         self._holds_ends = False  # or where all vertices without a mark go,
         self._are_even = False  # each at its time of the step, if it goes there at an even pace
+        self._of_bodies: tuple[bytes, bytes, float, bool] | None = None  # what the boxes of bodies hold
         if bodies is not None:
             self._body_triangles = bodies.triangles + np.int32(self._n)
             self._body_edges = bodies.topology.edges + np.int32(self._n)
@@ -100,8 +101,10 @@ class PairFinder:
         n, self._holds_likely = self._n, False
         even = self._are_even = even and mean_way(x_t0[:n], x_t1[:n]) > SLOW * self.reach
         self._cloth_phase.refit(x_t0[:n], x_t1[:n], margin, even)
-        if self._body_phase is not None:
+        of_bodies = x_t0[n:].tobytes(), x_t1[n:].tobytes(), margin, even
+        if self._body_phase is not None and of_bodies != self._of_bodies:  # most bodies stay where they are
             self._body_phase.refit(x_t0[n:], x_t1[n:], margin, even)
+            self._of_bodies = of_bodies
 
     def _find(self, marks: Bools | None = None) -> list[CandidateRows]:
         own, body_phase = self._cloth_phase.candidates(marks), self._body_phase
