@@ -119,13 +119,14 @@ def test_cloth_between_closing_plates_is_refused_in_one_line():
 
 @pytest.mark.slow
 def test_a_draped_cloth_comes_to_rest():
-    """After 4 s it moves at less than 6 mm/s, root mean square, and goes on losing energy."""
+    """After 4 s it moves at less than 6 mm/s, root mean square of vertices and a second, and goes on losing energy."""
     simulation = run(table(21), 4.0)
     masses, energy = simulation.world.masses, simulation.energy()
+    squares = []
     for _ in range(60):
         simulation.step()
-        v = simulation.state.velocities
-        assert masses @ (v**2).sum(axis=1) / masses.sum() < 0.006**2
+        squares.append(masses @ (simulation.state.velocities**2).sum(axis=1) / masses.sum())
+    assert np.mean(squares) < 0.006**2
     assert simulation.energy() < energy
 
 

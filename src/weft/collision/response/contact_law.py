@@ -33,7 +33,10 @@ sheets that lie on each other never came to rest where such contacts were let go
 it is or comes a little nearer: drawn all the way to contact, it pulled with five times the weight of the heap.
 
 Of all pairs that are near, those bear whose closest points lie inside the triangle, but for rounding (`pairs.ASIDE`),
-or inside both edges; the others repeat these, and bear only where pressed hard.
+or inside both edges; the others repeat these, and bear only where pressed hard. Where layers lie flat on each other,
+their edges repeat what their vertices bear, too, and there are four times as many crossings of edges as vertices: they
+are needed where folds cross (`drop_repeats`). With all of them heaps lie as high, and solves of `ground` with 201 x 201
+vertices take 1.7 times as long.
 """
 
 from __future__ import annotations
@@ -45,12 +48,14 @@ import numpy as np
 
 from weft.arrays import Bools, Bytes, Floats, Ints, Longs
 from weft.collision.response import LIES, MAY_TOUCH, TOUCHES
+from weft.collision.response.pairs import Pairs
 from weft.jit import kernel, prange
 
 DEEP = 0.1  # of the contact distance: pressed by more, cloth comes apart slowly; apart by less, it nearly touches
 DRAWN = 0.5  # of its way to contact: what nearly touches is drawn so far; with 0 or 0.2, two sheets did not lie still
 LOADED = 2.0  # times the load that a contact bore last, over the contact distance: so stiff it is where pressed hard,
 STRONGEST = 1000.0  # and no more than so many times its usual stiffness
+ALIKE = 0.8  # cosine between normals of contacts that push the same way
 STIFFEST = 30.0  # times the stiffness of a contact, however small its gap: with 1000, ten stacked sheets burst
 
 
@@ -217,6 +222,88 @@ def mark_pushing(
             late = DEEP * h if depth < -DEEP * h else 0.0
             out[q] = depth > _parting(rows, weights, normals, q, likely, drops, h) + late
     return out
+
+
+@kernel
+def _collect_bearing(rows: Ints, pushes: Bools, n: int) -> tuple[Ints, Ints]:
+    """The pairs of `rows` that push, by their first vertex, one of the cloth: vertex i has items[starts[i]:...]."""
+    starts = np.zeros(n + 1, np.int32)
+    for q in range(len(rows)):
+        if pushes[q] and rows[q, 0] < n:
+            starts[rows[q, 0] + 1] += 1
+    for i in range(n):
+        starts[i + 1] += starts[i]
+    ends, items = starts[:-1].copy(), np.empty(starts[n], np.int32)
+    for q in range(len(rows)):
+        if pushes[q] and rows[q, 0] < n:
+            items[ends[rows[q, 0]]] = q
+            ends[rows[q, 0]] += 1
+    return starts, items
+
+
+@kernel(inline=True)
+def _gap_along(
+    i: int, starts: Ints, items: Ints, normals: Floats, gaps: Floats, nx: float, ny: float, nz: float
+) -> float:
+    """The smallest gap at which vertex i bears along a normal; infinite where it does not."""
+    least = np.inf
+    for k in range(starts[i], starts[i + 1]):
+        q = items[k]
+        if normals[q, 0] * nx + normals[q, 1] * ny + normals[q, 2] * nz > ALIKE:
+            least = min(least, gaps[q])
+    return least
+
+
+@kernel(parallel=True)
+def _drop_repeats(
+    rows: Ints,
+    normals: Floats,
+    gaps: Floats,
+    starts: Ints,
+    items: Ints,
+    vertex_normals: Floats,
+    vertex_gaps: Floats,
+    clearance: Floats,
+    n: int,
+    pushes_inout: Bools,
+) -> None:
+    for q in prange(len(rows)):
+        i, j, k, m = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
+        if not pushes_inout[q] or max(i, m) >= n:
+            continue
+        x, y, z = normals[q, 0], normals[q, 1], normals[q, 2]
+        a = _gap_along(i, starts, items, vertex_normals, vertex_gaps, x, y, z)
+        b = _gap_along(j, starts, items, vertex_normals, vertex_gaps, x, y, z)
+        c = _gap_along(k, starts, items, vertex_normals, vertex_gaps, -x, -y, -z)
+        d = _gap_along(m, starts, items, vertex_normals, vertex_gaps, -x, -y, -z)
+        near = gaps[q] + DEEP * _reach(rows, q, n, clearance)
+        first = max(a, b) < np.inf and min(a, b) <= near
+        second = max(c, d) < np.inf and min(c, d) <= near
+        pushes_inout[q] = not (first or second)
+
+
+def drop_repeats(
+    vertex_pairs: Pairs, vertex_pushes: Bools, edge_pairs: Pairs, clearance: Floats, edge_pushes_inout: Bools
+) -> None:
+    """Have two edges of the cloth not push where both ends of one of them do, one end as near as the edges are.
+
+    Between its ends, an edge over a flat layer is no nearer to it than at the nearer end: what keeps that apart keeps
+    the edges apart. Edges that are nearer to each other cross in a fold.
+    """
+    n = len(clearance)
+    starts, items = _collect_bearing(vertex_pairs.rows, vertex_pushes, n)
+    _drop_repeats(
+        edge_pairs.rows,
+        edge_pairs.normals,
+        edge_pairs.gaps,
+        starts,
+        items,
+        vertex_pairs.normals,
+        vertex_pairs.gaps,
+        clearance,
+        n,
+        edge_pushes_inout,
+    )
 
 
 @kernel(parallel=True)

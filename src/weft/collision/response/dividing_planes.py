@@ -37,7 +37,16 @@ import numpy as np
 
 from weft.arrays import Bytes, Floats, Ints
 from weft.collision.response import TOUCHES, StepStart, Surroundings
-from weft.collision.response.contact_law import Slips, add_pushes, let_go, let_slide, mark_pushing, push_apart, push_off
+from weft.collision.response.contact_law import (
+    Slips,
+    add_pushes,
+    drop_repeats,
+    let_go,
+    let_slide,
+    mark_pushing,
+    push_apart,
+    push_off,
+)
 from weft.collision.response.pairs import PairFinder, Pairs
 from weft.collision.response.safe_motion import (
     CLOSEST,
@@ -126,13 +135,15 @@ class DividingPlanes:
         body = (start.bodies_t1 - start.bodies_t0) / start.dt
         velocities = np.concatenate([start.v, body])
         likely, drops = self._likely - self._x, self._expected - self._likely
-        parts = []
-        for pairs, first in zip(self._pairs, (beside, 0), strict=True):
-            push = mark_pushing(
+        at_vertices, at_edges = (
+            mark_pushing(
                 pairs.rows, pairs.normals, pairs.gaps, pairs.weights, pairs.bears, likely, drops, self._clearance, n
             )
-            push[:first] = False
-            parts.append((pairs, np.flatnonzero(push)))
+            for pairs in self._pairs
+        )
+        at_vertices[:beside] = False
+        drop_repeats(self._pairs[0], at_vertices, self._pairs[1], self._clearance, at_edges)
+        parts = list(zip(self._pairs, (np.flatnonzero(at_vertices), np.flatnonzero(at_edges)), strict=True))
         m, count = sum(len(which) for _, which in parts), 0
         vertices, weights, along = np.zeros((m, 4), np.int32), np.zeros((m, 4)), np.empty(m)
         pushes, touches, is_loose = np.empty((m, 3)), np.empty(m, np.uint8), np.empty(m, np.bool_)
