@@ -62,7 +62,7 @@ class PcgWork(NamedTuple):
     n_met: Longs
     """(CHUNKS,) how many of each chunk"""
     partial: Floats
-    """(3, CHUNKS)"""
+    """(2, CHUNKS)"""
     factor: Lanes
     """(36 c + 2,) that of the patches"""
 
@@ -77,7 +77,7 @@ def build_work(matrix: BlockMatrix, patches: Patches) -> tuple[Rows, PcgWork]:
         np.zeros(n, np.bool_),
         np.zeros(n, np.int32),
         np.zeros(CHUNKS, np.int64),
-        np.zeros((3, CHUNKS)),
+        np.zeros((2, CHUNKS)),
         np.zeros(MODES_BLOCK * len(patches.factor) + 2, dtype),
     )
 
@@ -361,7 +361,6 @@ def solve_filtered(
             first = row_starts[small_starts[chunk * n_large // CHUNKS]]
             last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
             for row in range(first, last):
-                add_multiple(alpha, p, row, x)
                 add_multiple(-alpha, q, row, r)
                 multiply_block(inverse, r, row, z)
             partial[0, chunk] = dot_rows(r, z, first, last)
@@ -369,7 +368,13 @@ def solve_filtered(
                 partial[0, chunk] += gather(
                     patch, row_starts, small_starts, arms, small_inverse, r, small_right, small_answers, right
                 )
-        rho_new = _ordered_sum(partial[0]) + answer(column_starts, column_rows, factor, patch_inverse, right, answers)
+        for part in prange(2):  # patches answer one after another, on one thread: x goes on another meanwhile
+            if part == 0:
+                partial[1, 0] = answer(column_starts, column_rows, factor, patch_inverse, right, answers)
+            else:
+                for row in range(n):
+                    add_multiple(alpha, p, row, x)
+        rho_new = _ordered_sum(partial[0]) + partial[1, 0]
         beta = rho_new / rho
         rho = rho_new
         for chunk in prange(CHUNKS):
