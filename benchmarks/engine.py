@@ -6,8 +6,8 @@ A square metre of cloth of 0.2 kg/m2 with a stretch stiffness of 4,000 N/m, 60 f
 it falls on a box; `ground`, it stands on the floor, rippled, and crumples; both start as they are at rest. Times are
 those of `Simulation.step`, warm, with the certificate beside. Where Blender's `bpy` is installed (here, or for the
 interpreter `--bpy`), its cloth runs the same scenes in the same run, one after the other, at 8 steps a frame and 4
-rounds of collisions, its units converted to ours. On a busy machine repeat: the two take turns, and of each the fastest
-run counts.
+rounds of collisions, its units converted to ours. On a busy machine repeat: sizes and programs take turns, round by
+round, and of each the fastest run counts.
 """
 
 from __future__ import annotations
@@ -205,6 +205,14 @@ def find_blender(chosen: str | None) -> str | None:
     return sys.executable if importlib.util.find_spec("bpy") else None
 
 
+def row(r: Result, blender_ms: float) -> str:
+    flag = " " if r.crossings == 0 and r.max_stretch < HIGH and r.mean_stretch < LOW else "!"
+    return (
+        f"{r.scene:7} {r.size:4}  {r.ms:10.1f}  {r.certificate_ms:11.1f}  {r.crossings:9}  {r.max_stretch:11.3f}"
+        f"  {r.mean_stretch:.4f}{flag} {blender_ms:7.1f}  {blender_ms / r.ms:6.1f}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[21, 51, 101, 201, 401])
@@ -215,24 +223,23 @@ def main() -> None:
     blender = find_blender(args.bpy)
     print(f"{threads()} threads, {args.frames} frames" + ("" if blender else "; Blender: bpy is not installed"))
     print("scene   size  ms a frame  certificate  crossings  max stretch  mean  Blender  times faster")
-    results = []
-    for size in args.sizes:
-        for name in ("table", "ground"):
-            runs, others = [], []
-            for _ in range(args.repeats):
-                runs.append(run_weft(name, size, args.frames))
-                others.append(run_blender(blender, name, size, args.frames) if blender else math.nan)
-            r, other = min(runs, key=lambda run: run.ms), min(others)
-            results.append(r)
-            flag = " " if r.crossings == 0 and r.max_stretch < HIGH and r.mean_stretch < LOW else "!"
-            print(
-                f"{name:7} {size:4}  {r.ms:10.1f}  {r.certificate_ms:11.1f}  {r.crossings:9}  {r.max_stretch:11.3f}"
-                f"  {r.mean_stretch:.4f}{flag} {other:7.1f}  {other / r.ms:6.1f}",
-                flush=True,
-            )
-            print("        " + ", ".join(f"{stage} {1e3 * s:.1f}" for stage, s in r.stages.items()), flush=True)
+    cases = [(name, size) for size in args.sizes for name in ("table", "ground")]
+    best: dict[tuple[str, int], tuple[Result, float]] = {}
+    for _ in range(args.repeats):
+        for name, size in cases:
+            result = run_weft(name, size, args.frames)
+            other = run_blender(blender, name, size, args.frames) if blender else math.nan
+            print(row(result, other), flush=True)
+            before, other_before = best.get((name, size), (result, other))
+            best[name, size] = min(before, result, key=lambda run: run.ms), min(other_before, other)
+    if args.repeats > 1:
+        print("the fastest of each:")
+        for result, other in best.values():
+            print(row(result, other))
+    for result, _ in best.values():
+        print(f"{result.scene} {result.size}: " + ", ".join(f"{k} {1e3 * s:.1f}" for k, s in result.stages.items()))
     for name in ("table", "ground"):
-        rows = [r for r in results if r.scene == name]
+        rows = [result for result, _ in best.values() if result.scene == name]
         for small, large in pairwise(rows):
             power = math.log(large.ms / small.ms) / math.log((large.size - 1) ** 2 / (small.size - 1) ** 2)
             print(f"{name}: {small.size} to {large.size}: {large.ms / small.ms:.1f}x, triangles^{power:.2f}")
