@@ -13,7 +13,7 @@ REACH = 0.01  # [m] contact distance of `begun`
 
 
 def springs_at_rest(mesh):
-    """Vertices (m, 4) and weights (m, 4) of the springs of cloth that stays, those of a vertex and of two edges."""
+    """The vertices (m, 4) of the springs of cloth that stays: those of a vertex, and those of two edges."""
     response = begun(DividingPlanes, mesh, mesh.positions)
     springs = response.constraints().springs
     is_vertex = (springs.weights == 1.0).sum(axis=1) == 1
@@ -32,7 +32,7 @@ def two_layers():
     wide, small = build_grid((1.0, 1.0), (9, 9)), build_grid((0.5, 0.5), (5, 5))
     c, s = np.cos(0.4), np.sin(0.4)
     turned = small.positions @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
-    return joined([wide, Mesh(turned + [0.01, 0.02, 0.9 * REACH], small.triangles)])
+    return joined([wide, Mesh(turned + np.array([0.01, 0.02, 0.9 * REACH]), small.triangles)])
 
 
 def test_edges_of_flat_layers_repeat_what_their_vertices_bear():
