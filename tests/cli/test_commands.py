@@ -218,6 +218,12 @@ def test_check_of_a_mesh_exits_with_1_where_it_crosses(command_line, tmp_path, t
     assert answer == {"source": "a.obj", "frames": [{"itself": code, "bodies": 0}]}
 
 
+def test_what_is_set_of_a_method_comes_after_the_method(command_line):
+    code, _, err = command_line("run", "flag", "--set", "method.integrator.max_sweeps=0", "--method", "liu1998")
+    assert code == 2
+    assert "method.integrator.max_sweeps: should be at least 1" in err
+
+
 def test_run_records_certifies_and_is_checked(command_line, tmp_path):
     (tmp_path / "s.toml").write_text(f"fps = 10\n{CLOTH}[[collider]]\nplane = {{ center = [0, 0, -1] }}\n")
     code, out, err = command_line("run", "s.toml", "--frames", "2", "--profile")

@@ -57,7 +57,7 @@ def test_file_of_windows_is_read(tmp_path):
         ("cloth.0.pins=[{ where = 'top' }]", ["cloth", 0, "pins"], [{"where": "top"}]),
         ("wind.velocity=[1, 2, 3]", ["wind"], {"velocity": [1, 2, 3]}),
         ("wind={ gust = 1 }", ["wind"], {"gust": 1}),
-        ("method.integrator.name=implicit_euler", ["method"], {"integrator": {"name": "implicit_euler"}}),
+        ("method.integrator.name=bdf2", ["method", "integrator"], {"name": "bdf2"}),
         ("collider=[]", ["collider"], []),
         ("description=a = b", ["description"], "a = b"),
         ("flag=true", ["flag"], True),
@@ -77,6 +77,26 @@ def test_overrides_apply_in_order():
     assert scene.duration == 3.0
     assert scene.wind.gust == 0.5
     assert scene.wind.velocity == (1.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["engine", "liu1998", "silva_completed"])
+def test_a_key_of_a_method_given_by_name_changes_that_alone(name):
+    named = load_scene("tablecloth", [f"method={name}"]).parts
+    parts = load_scene("tablecloth", [f"method={name}", "method.steps_per_frame=7"]).parts
+    assert parts.model_dump() == named.model_dump() | {"steps_per_frame": 7, "description": parts.description}
+
+
+def test_the_method_that_a_scene_leaves_out_can_be_changed():
+    """A part that the scene replaces as a whole keeps nothing of the one before."""
+    parts = load_scene("tablecloth", ["method.response.rounds=5", "method.integrator=bdf2"]).parts
+    assert parts.response == {"name": "dividing_planes", "rounds": 5}
+    assert parts.integrator == "bdf2"
+    assert parts.steps_per_frame == load_scene("tablecloth").parts.steps_per_frame == 1
+
+
+def test_a_method_that_is_not_one_is_refused_where_a_key_of_it_is_set():
+    with pytest.raises(WeftError, match=r"--set method.response.rounds=5: .*'engin'.*engine"):
+        load_scene("tablecloth", ["method=engin", "method.response.rounds=5"])
 
 
 def test_overrides_leave_the_gallery_as_it_was():

@@ -38,7 +38,7 @@ def run(
         raise WeftError("--resume and --overwrite exclude each other; give one")
     overrides = list(set_ or [])
     if method is not None:
-        overrides.append(f"method={json.dumps(method)}")
+        overrides.insert(0, f"method={json.dumps(method)}")  # what is set of it comes after it
     loaded = load_scene(scene, overrides)
     refuse_folder(output_folder(loaded, output), overwrite=overwrite, resume=resume)
     if frames is not None:

@@ -96,10 +96,28 @@ def apply_override(values: dict[str, Any], override: str) -> None:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except (ValueError, RecursionError):
         value = text.strip()  # a bare word is text: fabric=denim
+    path = key.split(".")
     try:
-        _set(values, key.split("."), value)
+        if path[0] == "method" and len(path) > 1:
+            _open_method(values, path[1])
+        _set(values, path, value)
     except WeftError as error:
         raise WeftError(f"--set {override}: {error}") from None
+
+
+def _open_method(values: dict[str, Any], key: str) -> None:
+    """Put the parts of a method that is given by name, or not at all, in its place, and a table for the part `key`.
+
+    So `method.response.rounds=5` changes that alone.
+    """
+    from weft.methods import PARTS, load_method
+    from weft.scene.schema import Scene
+
+    method = values.setdefault("method", Scene.model_fields["method"].default)
+    if isinstance(method, str):
+        method = values["method"] = load_method(method).model_dump(exclude={"description"})
+    if key in PARTS and isinstance(method, dict) and isinstance(method.get(key), str):
+        method[key] = {"name": method[key]}
 
 
 def _set(table: Any, path: list[str], value: Any) -> None:
