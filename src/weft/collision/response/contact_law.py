@@ -34,9 +34,9 @@ it is or comes a little nearer: drawn all the way to contact, it pulled with fiv
 
 Of all pairs that are near, those bear whose closest points lie inside the triangle, but for rounding (`pairs.ASIDE`),
 or inside both edges; the others repeat these, and bear only where pressed hard. Where layers lie flat on each other,
-their edges repeat what their vertices bear, too, and there are four times as many crossings of edges as vertices: they
-are needed where folds cross (`drop_repeats`). With all of them heaps lie as high, and solves of `ground` with 201 x 201
-vertices take 1.7 times as long.
+two edges repeat what vertices bear, too, and there are four times as many of these pairs: they are needed where folds
+cross (`drop_repeats`). With all of them heaps lie as high, and solves of `ground` with 201 x 201 vertices take half as
+long again.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def mark_pushing(
 
 @kernel
 def _collect_bearing(rows: Ints, pushes: Bools, n: int) -> tuple[Ints, Ints]:
-    """The pairs of `rows` that push, by their first vertex, one of the cloth: vertex i has items[starts[i]:...]."""
+    """The pairs of `rows` that push, by their first vertex, if the cloth's: i has items[starts[i] : starts[i + 1]]."""
     starts = np.zeros(n + 1, np.int32)
     for q in range(len(rows)):
         if pushes[q] and rows[q, 0] < n:
