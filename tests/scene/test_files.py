@@ -94,6 +94,12 @@ def test_the_method_that_a_scene_leaves_out_can_be_changed():
     assert parts.steps_per_frame == load_scene("tablecloth").parts.steps_per_frame == 1
 
 
+def test_a_part_that_a_method_leaves_out_can_be_changed():
+    parts = load_scene("tablecloth", ['method={ integrator = "bdf2" }', "method.response.rounds=5"]).parts
+    assert parts.response == {"name": "dividing_planes", "rounds": 5}
+    assert parts.integrator == "bdf2"
+
+
 def test_a_method_that_is_not_one_is_refused_where_a_key_of_it_is_set():
     with pytest.raises(WeftError, match=r"--set method.response.rounds=5: .*'engin'.*engine"):
         load_scene("tablecloth", ["method=engin", "method.response.rounds=5"])

@@ -108,16 +108,18 @@ def apply_override(values: dict[str, Any], override: str) -> None:
 def _open_method(values: dict[str, Any], key: str) -> None:
     """Put the parts of a method that is given by name, or not at all, in its place, and a table for the part `key`.
 
-    So `method.response.rounds=5` changes that alone.
+    So `method.response.rounds=5` changes that alone; a part that a method's table leaves out is the default one.
     """
-    from weft.methods import PARTS, load_method
+    from weft.methods import PARTS, Method, load_method
     from weft.scene.schema import Scene
 
     method = values.setdefault("method", Scene.model_fields["method"].default)
     if isinstance(method, str):
         method = values["method"] = load_method(method).model_dump(exclude={"description"})
-    if key in PARTS and isinstance(method, dict) and isinstance(method.get(key), str):
-        method[key] = {"name": method[key]}
+    if key in PARTS and isinstance(method, dict):
+        part = method.setdefault(key, Method.model_fields[key].default)
+        if isinstance(part, str):
+            method[key] = {"name": part}
 
 
 def _set(table: Any, path: list[str], value: Any) -> None:

@@ -49,6 +49,7 @@ import numpy as np
 from weft.arrays import Bools, Bytes, Floats, Ints, Longs
 from weft.collision.response import LIES, MAY_TOUCH, TOUCHES
 from weft.collision.response.pairs import Pairs
+from weft.geometry.topology import group_rows
 from weft.jit import kernel, prange
 
 DEEP = 0.1  # of the contact distance: pressed by more, cloth comes apart slowly; apart by less, it nearly touches
@@ -224,23 +225,6 @@ def mark_pushing(
     return out
 
 
-@kernel
-def _collect_bearing(rows: Ints, pushes: Bools, n: int) -> tuple[Ints, Ints]:
-    """The pairs of `rows` that push, by their first vertex, if the cloth's: i has items[starts[i] : starts[i + 1]]."""
-    starts = np.zeros(n + 1, np.int32)
-    for q in range(len(rows)):
-        if pushes[q] and rows[q, 0] < n:
-            starts[rows[q, 0] + 1] += 1
-    for i in range(n):
-        starts[i + 1] += starts[i]
-    ends, items = starts[:-1].copy(), np.empty(starts[n], np.int32)
-    for q in range(len(rows)):
-        if pushes[q] and rows[q, 0] < n:
-            items[ends[rows[q, 0]]] = q
-            ends[rows[q, 0]] += 1
-    return starts, items
-
-
 @kernel(inline=True)
 def _gap_along(
     i: int, starts: Ints, items: Ints, normals: Floats, gaps: Floats, nx: float, ny: float, nz: float
@@ -290,8 +274,9 @@ def drop_repeats(
     Between its ends, an edge over a flat layer is no nearer to it than at the nearer end: what keeps that apart keeps
     the edges apart. Edges that are nearer to each other cross in a fold.
     """
-    n = len(clearance)
-    starts, items = _collect_bearing(vertex_pairs.rows, vertex_pushes, n)
+    n, first = len(clearance), vertex_pairs.rows[:, 0]
+    bearing = np.flatnonzero(vertex_pushes & (first < n)).astype(np.int32)
+    starts, items = group_rows(first[bearing], bearing, n)
     _drop_repeats(
         edge_pairs.rows,
         edge_pairs.normals,
