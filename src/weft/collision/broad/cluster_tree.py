@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import Bools, Bytes, Floats, Ints, Longs
+from weft.arrays import Bytes, Floats, Ints, Longs
 from weft.collision.broad.boxes import Boxes
 from weft.collision.broad.lanes import LANES
 from weft.collision.broad.layout import compact_order
 from weft.collision.broad.pair_buffer import N_CHUNKS
+from weft.geometry.topology import group_rows
 from weft.jit import kernel, prange
 
 DIGIT = 1024  # of the radix sort: three digits of ten bits
@@ -42,6 +43,10 @@ class ClusterTree(NamedTuple):
     """(b,): 1 where the last search looked at a block"""
     marked: Bytes
     """(b,): bit i says that box i of a block holds a marked vertex; see `update_marks`"""
+    user_starts: Ints
+    """(n + 2,)"""
+    users: Ints
+    """8 * cluster + place in it of the primitives that have a vertex, vertex by vertex"""
 
 
 def build_cluster_tree(primitives: Ints, names: Ints, points: Floats, empty_vertex: int) -> ClusterTree:
@@ -53,6 +58,7 @@ def build_cluster_tree(primitives: Ints, names: Ints, points: Floats, empty_vert
     corners = np.full((n_clusters * LANES, 3), empty_vertex, np.int32)
     k = primitives.shape[1]
     corners[: len(order)] = primitives[order][:, [0, min(1, k - 1), min(2, k - 1)]]
+    users = group_rows(corners.ravel(), np.repeat(np.arange(n_clusters * LANES, dtype=np.int32), 3), empty_vertex + 1)
     sizes = [n_clusters]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // LANES))
@@ -66,6 +72,8 @@ def build_cluster_tree(primitives: Ints, names: Ints, points: Floats, empty_vert
         rank=np.arange(n_clusters, dtype=np.int32),
         touched=np.zeros(sum(sizes), np.uint8),
         marked=np.zeros(sum(sizes), np.uint8),
+        user_starts=users.starts,
+        users=users.items,
     )
 
 
@@ -79,13 +87,14 @@ def morton_bits(cell: int) -> int:
 
 
 @kernel
-def update_order(vertex_boxes: Boxes, tree: ClusterTree, keys: Longs, other_keys: Longs, other_order: Ints) -> None:
+def update_order(vertex_boxes: Boxes, tree: ClusterTree) -> None:
     """Overwrite `order` and `rank`: clusters along the Morton curve through their first vertices (stable radix sort).
 
     The curve runs in a cube around these vertices, 1024 cells to a side.
     """
     corners, order, rank = tree.corners, tree.order, tree.rank
     n = order.shape[0]
+    keys, other_keys, other_order = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int32)
     lower = np.empty(3)
     upper = np.empty(3)
     for d in range(3):
@@ -123,6 +132,13 @@ def update_order(vertex_boxes: Boxes, tree: ClusterTree, keys: Longs, other_keys
             order[i] = other_order[i]
     for place in range(n):
         rank[order[place]] = place
+
+
+@kernel(parallel=True)
+def update_orders(vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree, triangles: ClusterTree) -> None:
+    """Overwrite `order` and `rank` of three trees."""
+    for i in prange(3):
+        update_order(vertex_boxes, vertices if i == 0 else edges if i == 1 else triangles)
 
 
 @kernel
@@ -197,17 +213,16 @@ def widen_blocks(vertex_boxes: Boxes, tree: ClusterTree, blocks: Boxes) -> None:
 
 
 @kernel
-def update_marks(marks: Bools, tree: ClusterTree) -> None:
-    """Overwrite `marked` from the marks (n + 1,) of vertices, the empty one last; `rank` must be up to date. O(n)."""
-    corners, marked, levels = tree.corners, tree.marked, tree.levels
+def update_marks(vertices: Longs, tree: ClusterTree) -> None:
+    """Overwrite `marked`, which then tells all boxes that hold one of `vertices`; `rank` must be up to date."""
+    levels, rank, starts, users, marked = tree.levels, tree.rank, tree.user_starts, tree.users, tree.marked
     marked[:] = 0
-    for ci in range(len(tree.order)):
-        bits = 0
-        for lane in range(LANES):
-            is_marked = marks[corners[ci, 0, lane]] | marks[corners[ci, 1, lane]] | marks[corners[ci, 2, lane]]
-            bits |= int(is_marked) << lane
-        marked[tree.rank[ci]] = bits
-    for level in range(levels.shape[0] - 2):
-        for place in range(levels[level + 1] - levels[level]):
-            if marked[levels[level] + place] != 0:
-                marked[levels[level + 1] + (place >> 3)] |= 1 << (place & 7)
+    for i in vertices:
+        for k in range(starts[i], starts[i + 1]):
+            place, lane = rank[users[k] >> 3], users[k] & 7
+            for level in range(levels.shape[0] - 1):
+                block = levels[level] + place
+                if marked[block] >> lane & 1:  # and so are those above it
+                    break
+                marked[block] |= 1 << lane
+                place, lane = place >> 3, place & 7

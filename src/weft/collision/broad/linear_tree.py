@@ -37,7 +37,7 @@ from weft.collision.broad.cluster_tree import (
     build_cluster_tree,
     update_blocks,
     update_marks,
-    update_order,
+    update_orders,
     widen_blocks,
 )
 from weft.collision.broad.lanes import LANES, count_bits, lowest_bit, meeting_mask, overlap_mask, shared_vertex_mask
@@ -333,9 +333,6 @@ class LinearTree:
             )
         )
         self.vertices, self.edges, self.triangles = self._trees
-        largest = max(len(tree.order) for tree in self._trees)
-        self._keys = np.empty((2, largest), np.int64)
-        self._order = np.empty(largest, np.int32)
         self._fronts: list[Longs] = [np.empty((64 * FRONT, 2), np.int64) for _ in range(2)]
         self._tests = np.zeros(N_CHUNKS, np.int64)
         self._buffers: dict[str, PairBuffer] = {}
@@ -349,8 +346,7 @@ class LinearTree:
         n, trees, end = self.mesh.n_vertices, (self.vertices, self.edges, self.triangles), x_t1 if even else None
         with self.counters.timed(), threads_for(len(self.mesh.triangles)):
             refit_vertex_boxes(x_t0, None if even else x_t1, margin, n, boxes)
-            for tree in trees:
-                update_order(boxes, tree, self._keys[0], self._keys[1], self._order)
+            update_orders(boxes, *trees)
             update_blocks(boxes, *trees, False)
             if end is not None:
                 refit_vertex_boxes(end, None, margin, n, end_boxes)
@@ -402,8 +398,9 @@ class LinearTree:
         if marks is None or (self._marks is not None and np.array_equal(marks, self._marks)):
             return
         self._marks = np.array(marks)
+        vertices = np.flatnonzero(marks)
         for tree in self._trees:
-            update_marks(np.append(marks, np.False_), tree)
+            update_marks(vertices, tree)
 
     def tested_boxes(self) -> TestedBoxes:
         """Boxes of the triangle tree; level 0 of a block tree is its deepest."""
@@ -418,7 +415,7 @@ class LinearTree:
 
     def memory(self) -> int:
         total = sum(buffer.nbytes for buffer in self._buffers.values())
-        for part in (*self._trees, (*self._vertex_boxes, self._keys, self._order), self._fronts):
+        for part in (*self._trees, self._vertex_boxes, self._fronts):
             total += sum(array.nbytes for array in part if isinstance(array, np.ndarray))
         return total
 

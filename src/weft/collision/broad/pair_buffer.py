@@ -2,8 +2,9 @@
 
 The chunks are the same for any number of threads, so the merged rows are too. Each chunk owns a stretch of one
 buffer. A chunk that finds more rows than its stretch holds goes on counting without writing; the stretches then grow
-to what was counted and the search runs once more. No pair is ever dropped. The constants here are
-compiled into every `@kernel` that fills a buffer.
+and the search runs once more. No pair is ever dropped. What is dense moves from chunk to chunk as cloth falls, so all
+stretches grow to what the fullest chunk needs: where each grew by itself, every search of a collapsing sheet ran twice.
+Memory that is never written costs nothing. The constants here are compiled into every `@kernel` that fills a buffer.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from weft.jit import kernel, prange, threads_for
 
 N_CHUNKS = 64
 ROWS_EXPECTED = 8  # for each primitive, before the first search has told better
+HEADROOM = 1.5  # times what a search has found is room for the next ones,
+FULLEST = 8.0  # and no chunk gets more room for what another holds than so many times what they hold on average
 STRIDE = 29  # coprime to N_CHUNKS: neighbouring iterations, which one thread runs, then take chunks far apart
 
 
@@ -49,7 +52,8 @@ class PairBuffer:
             search(self.starts, self.rows, self.counts)
             capacities = np.diff(self.starts)
             if (self.counts > capacities).any():
-                self._resize(np.maximum(capacities, self.counts + self.counts // 4 + 64))
+                most = np.maximum(self.counts, min(self.counts.max(), FULLEST * self.counts.mean()))
+                self._resize(np.maximum(capacities, (HEADROOM * most).astype(np.int64) + 64))
                 search(self.starts, self.rows, self.counts)
             merged = np.empty((int(self.counts.sum()), 2), np.int32)
             merge_rows(self.starts, self.rows, self.counts, merged)

@@ -339,13 +339,14 @@ class DividingPlanes:
         for left in reversed(range(self.parameters.rounds)):
             if not self._limit(x, goal, watched, marks, share):
                 return None
-            held = share < 1.0
+            held = np.flatnonzero(share < 1.0)
             before, x = x, goal.copy()
             x[held] = before[held] + share[held, None] * (goal[held] - before[held])
-            self.held_back = int((share[:n] < DONE).sum())
+            self.held_back = int(np.count_nonzero(share[held[held < n]] < DONE))
             if self.held_back == 0 or left == 0:
                 break
-            marks, share = held.astype(np.uint8), np.ones(len(goal))
+            marks, share = np.zeros(len(goal), np.uint8), np.ones(len(goal))
+            marks[held] = 1
             watched = watch(self._finder.along_paths(x, goal, marks))
             marks[held] = 2
         return x
@@ -369,8 +370,8 @@ class DividingPlanes:
         lowered, looked_at = np.zeros(len(goal), np.int32), np.zeros(len(watched.rows), np.int32)
         while True:
             blocked += hold_back(x, goal, *watched, n, lowered, looked_at, share_inout)
-            held = (share_inout < 1.0) & (marks == 0)
-            if not held.any():
+            held = np.flatnonzero((share_inout < 1.0) & (marks == 0))
+            if len(held) == 0:
                 return blocked == 0
             marks = marks.copy()
             marks[held] = 1
