@@ -216,6 +216,39 @@ def test_contacts_give_back_no_more_than_the_cloth_lost_to_them():
     assert judge(replace(before, pressed=0.3 * energy), faster)
 
 
+def going(*way):
+    """A motion along `way` in a second."""
+    return {"keyframes": [{"time": 0.0}, {"time": 1.0, "move": list(way)}]}
+
+
+LYING, HANGING = {"center": [0, 0, 0.02]}, {"center": [0, 0, 0.5], "plane": "xz"}
+BLOCK = {"box": {"size": [1.0, 1.0, 0.1], "center": [0, 0, -0.05]}}
+SLOW = {  # where the cloth is at first, its pins, and bodies
+    "a floor that rises": (LYING, [], [{"plane": {}, "motion": going(0, 0, 0.05)}]),
+    "a block that rises": (LYING, [], [{**BLOCK, "motion": going(0, 0, 0.05)}]),
+    "pins that rise": (HANGING, [{"where": "top", "motion": going(0, 0, 0.05)}], []),
+    "pins that part": (
+        HANGING,
+        [{"where": side, "motion": going(way, 0, 0)} for side, way in (("left", -0.01), ("right", 0.01))],
+        [],
+    ),
+    "a floor that is too near": ({"center": [0, 0, 0.004]}, [], [{"plane": {}}]),
+}
+
+
+@pytest.mark.parametrize("mover", SLOW)
+def test_what_moves_the_cloth_slowly_does_not_halve_its_steps(mover, monkeypatch):
+    """Lifted, it gains more than its kinetic energy in every step; pulled apart, more than that of its pins."""
+    place, pins, colliders = SLOW[mover]
+    grid = {"size": [0.5, 0.5], "vertices": [9, 9], **place}
+    simulation = build({"grid": grid, "fabric": "cotton", "pins": pins}, method="engine", collider=colliders)
+    real, tried, n_steps = Simulation._try, [], 30
+    monkeypatch.setattr(Simulation, "_try", lambda self, *args: tried.append(args) or real(self, *args))
+    for _ in range(n_steps):
+        simulation.step()
+    assert len(tried) <= 1.2 * n_steps, "landing may take a few more"
+
+
 @pytest.mark.parametrize(
     ("speed", "gain", "kept"),
     [(0.02, 0.0, 1.0), (0.02, -0.1, 1.0), (0.02, 0.1, np.sqrt(0.9)), (0.02, 2.0, module.SLOWED), (0.1, 0.1, 1.0)],
