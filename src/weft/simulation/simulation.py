@@ -395,16 +395,17 @@ class Simulation:
         """The largest speed [m/s] of bodies, pins and wind in the step."""
         ways = [group.positions(time + dt) - group.positions(time) for group in self.world.pins]
         wind = float(np.linalg.norm(self.system.wind.at(time)))
-        return max(wind, self._body_speed(time, dt), *(_longest(way) / dt for way in ways), 0.0)
+        return max(wind, self._body_speed(time, dt), *(_longest(way) / dt for way in ways))
 
     def _body_speed(self, time: float, dt: float) -> float:
         """The largest speed [m/s] of bodies in the step, that of a plane where the cloth is."""
-        ways = [np.zeros((0, 3))]
-        for body in (body for body in self.world.bodies if body.motion is not None):
-            x = self.state.positions if isinstance(body.shape, Plane) else body.triangulate(time)[0]
-            moved = body.moved(time, time + dt)
-            ways.append(x @ moved[:, :3].T + moved[:, 3] - x)
-        return max(_longest(way) for way in ways) / dt
+        speed = 0.0
+        for body in self.world.bodies:
+            if body.motion is not None:
+                x = self.state.positions if isinstance(body.shape, Plane) else body.triangulate(time)[0]
+                moved = body.moved(time, time + dt)
+                speed = max(speed, _longest(x @ moved[:, :3].T + moved[:, 3] - x) / dt)
+        return speed
 
     def _solve(self, x: Floats, v: Floats, time: float, dt: float) -> tuple[Floats, Floats]:
         """Where the solves lead, and the impulses that constraints exerted."""
