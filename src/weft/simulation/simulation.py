@@ -119,8 +119,8 @@ class Simulation:
         self.untangled: Untangled | None = None
         surroundings = self._build_parts()
         if state is None:
-            weight = float(np.linalg.norm(self.system.gravity))
-            self.state.pressed = weight * float(self.world.masses @ self.clearance)  # it may start too near something
+            gravity = float(np.linalg.norm(self.system.gravity))
+            self.state.pressed = gravity * float(self.world.masses @ self.clearance)  # by what may be too near at first
             self._check_start(surroundings)
 
     def _build_parts(self) -> Surroundings:
