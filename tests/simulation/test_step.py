@@ -236,17 +236,47 @@ SLOW = {  # where the cloth is at first, its pins, and bodies
 }
 
 
+def count_tries(simulation, n_steps, monkeypatch):
+    """How often steps are tried, halves included."""
+    real, tried = Simulation._try, []
+    monkeypatch.setattr(Simulation, "_try", lambda self, *args: tried.append(args) or real(self, *args))
+    for _ in range(n_steps):
+        simulation.step()
+    return len(tried)
+
+
 @pytest.mark.parametrize("mover", SLOW)
 def test_what_moves_the_cloth_slowly_does_not_halve_its_steps(mover, monkeypatch):
     """Lifted, it gains more than its kinetic energy in every step; pulled apart, more than that of its pins."""
     place, pins, colliders = SLOW[mover]
     grid = {"size": [0.5, 0.5], "vertices": [9, 9], **place}
     simulation = build({"grid": grid, "fabric": "cotton", "pins": pins}, method="engine", collider=colliders)
-    real, tried, n_steps = Simulation._try, [], 30
-    monkeypatch.setattr(Simulation, "_try", lambda self, *args: tried.append(args) or real(self, *args))
-    for _ in range(n_steps):
-        simulation.step()
-    assert len(tried) <= 1.2 * n_steps, "landing may take a few more"
+    assert count_tries(simulation, 30, monkeypatch) <= 1.2 * 30, "landing may take a few more"
+
+
+def test_steps_are_not_halved_for_a_stretch_that_shorter_ones_have_too(monkeypatch):
+    """Pins part at twice 0.5 m/s: each step stretches edges by 3 %, whatever its length."""
+    pins = [{"where": side, "motion": going(way, 0, 0)} for side, way in (("left", -0.5), ("right", 0.5))]
+    grid = {"size": [0.5, 0.5], "vertices": [9, 9], **HANGING}
+    simulation = build({"grid": grid, "fabric": "cotton", "pins": pins}, method="engine")
+    assert count_tries(simulation, 10, monkeypatch) <= 12
+    assert simulation.stretch().max() == pytest.approx(10 / 60 / 0.5, rel=0.5)
+
+
+def test_a_step_is_pulled_where_solving_again_stretches_it_alike():
+    simulation = build({"velocity": [0.0, 0.0, 10.0]}, method={})
+    simulation.step()
+    before, energy = simulation.state, 0.5 * simulation.world.masses.sum() * 10.0**2
+    longer, longest = (replace(before, positions=factor * before.positions) for factor in (1.2, 1.25))
+    simulation.response.held_back = 0
+    assert simulation._is_pulled(longer, longer)
+    assert not simulation._is_pulled(longer, longest)
+    simulation.response.held_back = 1
+    assert not simulation._is_pulled(longer, longer)
+    judge = partial(simulation._went_wrong, replace(before, lost=100.0 * energy), time=0.0, dt=simulation.dt)
+    assert judge(longer)
+    assert not judge(longer, is_pulled=True), "its energy is not too much for what was lost"
+    assert simulation._went_wrong(before, longer, 0.0, simulation.dt, is_pulled=True), "but for nothing it is"
 
 
 @pytest.mark.parametrize(
@@ -347,7 +377,7 @@ def spied(monkeypatch, wrong, held_back):
     tried, refined, looks, real = [], [], iter(wrong), Simulation._try
     refine = simulation.integrator.refine
 
-    def look(self, before, after, time, dt):
+    def look(self, before, after, time, dt, is_pulled=False):
         self.response.held_back = held_back
         return next(looks, False)
 

@@ -41,6 +41,7 @@ LARGE_STRAIN = 0.05  # a thread stretched further, and by more than a quarter of
 FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
 MANY_LOOSE = 0.05  # more than this are worth a rough one first
 REFINEMENTS = 2  # of a step that went wrong, at most
+SETTLED = 0.25  # of its limit: an edge whose strain a refinement changes by less is stretched by what pulls at it
 MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it; cloth that is slower gives it back at once,
@@ -146,7 +147,7 @@ class Simulation:
         self.strain = classes["strain"](self._build_springs(parameters["strain"].diagonals), parameters["strain"])
         self.over_limit = 0.0
         self._dv: Floats = np.zeros((n, 3))
-        self._pulled = 0.0  # [J] what pins did in the step
+        self._pin_work = 0.0  # [J] what pins did in the step
         self._elastic: tuple[Floats | None, float] = (None, 0.0)  # positions, and the elastic energy there
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
@@ -319,10 +320,10 @@ class Simulation:
                 some = self.response.held_back > SOME * len(x)
                 self._was_surprised |= dt == self.dt and (some or not self._overstretches(state, moved))
                 return None
-            moved = self._refined(state, time, dt)
+            last, moved = moved, self._refined(state, time, dt)
             if moved is None:
                 return None
-            went_wrong = self._went_wrong(state, moved, time, dt)
+            went_wrong = self._went_wrong(state, moved, time, dt, self._is_pulled(last, moved))
         return None if went_wrong else moved
 
     def _refined(self, state: State, time: float, dt: float) -> State | None:
@@ -334,8 +335,10 @@ class Simulation:
             self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
         return self._moved(state, drift(x, v, self._dv, dt), impulses, time, dt)
 
-    def _went_wrong(self, before: State, after: State, time: float, dt: float) -> bool:
+    def _went_wrong(self, before: State, after: State, time: float, dt: float, is_pulled: bool = False) -> bool:
         """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.
+
+        Where the cloth `is_pulled`, shorter steps would stretch its edges as far.
 
         What steps lose is booked in `after`, and a later one may take it back: a fold that turns fast stores energy in
         one step and returns it in the next. What pins and bodies do that move is theirs to give: where it was not
@@ -343,7 +346,7 @@ class Simulation:
         """
         if self.response.held_back > MANY * len(after.positions):
             return True
-        if self._overstretches(before, after):
+        if not is_pulled and self._overstretches(before, after):
             return True
         masses, elastic, elastic_after = self.world.masses, self._stored(before), self._stored(after)
         moving, moving_after = (0.5 * weighted_square(masses, v) for v in (before.velocities, after.velocities))
@@ -351,7 +354,7 @@ class Simulation:
         done = float(np.einsum("ij,ij->", after.impulses, before.velocities + self._dv))
         pushed = self._body_speed(time, dt) * float(np.sqrt(row_products(after.impulses, after.impulses)).sum())
         pushed = min(max(done, 0.0), pushed)  # bodies that move do no more of the work of contacts
-        gained = elastic_after - elastic + moving_after - moving - fallen - pushed - max(self._pulled, 0.0)
+        gained = elastic_after - elastic + moving_after - moving - fallen - pushed - max(self._pin_work, 0.0)
         given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
         allowed = SMALL_GAIN * (moving + elastic) + given + before.lost
         work = max(done - pushed, -max(-gained, 0.0))  # contacts take up no more than the cloth loses
@@ -384,6 +387,14 @@ class Simulation:
         """Whether threads were stretched far: a few that are jammed, mostly, which says nothing about the next step."""
         x, x_new = before.positions, after.positions
         return len(overstretched(x, x_new, self.topology.edges, self.rest_lengths, self._limits)) > 0
+
+    def _is_pulled(self, last: State, moved: State) -> bool:
+        """Whether a step that was solved again stretches edges as it did before, and nothing was held back."""
+        edges = self.topology.edges
+        change = edge_lengths(moved.positions, edges) - edge_lengths(last.positions, edges)
+        return self.response.held_back == 0 and bool(
+            (np.abs(change) < SETTLED * self._limits * self.rest_lengths).all()
+        )
 
     def _contact_impulses(self) -> Floats:
         """What contacts exerted (n, 3) [N s] in the step, as springs."""
@@ -457,7 +468,7 @@ class Simulation:
             report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new, x)
             self.over_limit = report.over_after
         if self.response.uses_springs:
-            self._pulled = float(row_products(impulses, v + self._dv)[self.pinned].sum())
+            self._pin_work = float(row_products(impulses, v + self._dv)[self.pinned].sum())
             impulses = self._contact_impulses()
         with self.clock("motion"):
             if not self.response.meets_bodies:
