@@ -6,6 +6,10 @@ simulation or a test needs them: `weft --help` and `weft scenes` never do.
 Numba's own cache does not see an edit in a helper of another file. The cache folder is therefore named by a hash of
 every kernel source: after any edit all kernels are compiled once more, and nobody ever debugs a stale one.
 
+Numba counts who refers to an array, atomically. Threads that count the same array in a loop wait for each other: the
+search for pairs took twice as long for it, and so did the certificate. So kernels that make no array do not count. Parallel ones do:
+take arrays out of a tuple before the loop.
+
 Beware: in a loop over `prange`, numba (0.68) drops what is written to an array at the loop's own index if the array is
 part of a tuple and nothing in the kernel reads it afterwards. Pass such an array by itself.
 """
@@ -14,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -62,6 +67,7 @@ from numba.core import event  # noqa: E402
 __all__ = ["Crew", "kernel", "prange", "set_threads", "threads", "threads_for"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_ARRAY = re.compile(r"Floats|Ints|Longs|Bools|Bytes|Lanes|Boxes|NDArray")
 
 
 def set_threads(n: int | None) -> None:
@@ -190,19 +196,29 @@ event.register("numba:compile", _CompilationLine())
 @overload
 def kernel(function: F) -> F: ...
 @overload
-def kernel(*, parallel: bool = False, inline: bool = False) -> Callable[[F], F]: ...
-def kernel(function: F | None = None, *, parallel: bool = False, inline: bool = False) -> F | Callable[[F], F]:
+def kernel(*, parallel: bool = False, inline: bool = False, allocates: bool = False) -> Callable[[F], F]: ...
+def kernel(
+    function: F | None = None, *, parallel: bool = False, inline: bool = False, allocates: bool = False
+) -> F | Callable[[F], F]:
     """Compile a function over arrays. `@kernel`, or `@kernel(parallel=True)` where it loops with `prange`.
 
     `@kernel(inline=True)` is for the small ones in the innermost loops: they become part of every kernel that calls
     them. A call hands over nine numbers for each array, and LLVM does not always see that it is not worth it.
+
+    `@kernel(allocates=True)` is for those that make arrays, or call a kernel that returns one. The others do not count
+    who refers to an array (see the module), as parallel ones do.
 
     No fastmath: NaN checks and the error bounds of the predicates must survive. A parallel kernel writes only rows
     that its own iteration owns, so that results do not depend on the number of threads.
     """
 
     def compile_lazily(f: F) -> F:
-        dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", parallel=parallel, forceinline=inline)(f)
+        counts = parallel or allocates
+        if not counts and _ARRAY.search(str(f.__annotations__.get("return"))):
+            raise TypeError(f"{f.__name__} returns an array: @kernel(allocates=True)")
+        dispatcher = numba.njit(
+            cache=True, nogil=True, error_model="numpy", parallel=parallel, forceinline=inline, _nrt=counts
+        )(f)
         _kernels.append(dispatcher)
         return cast(F, dispatcher)
 

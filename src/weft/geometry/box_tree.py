@@ -77,7 +77,7 @@ def _find_pairs(tree_a: BoxTree, tree_b: BoxTree, is_self: bool) -> Ints:
     return np.concatenate(found)
 
 
-@kernel
+@kernel(allocates=True)
 def _update_boxes(x: Floats, triangles: Ints, boxes_out: Floats, codes_out: npt.NDArray[np.uint64]) -> None:
     """Overwrite the box of each triangle and the Morton code of the box's centre."""
     low = np.full(3, np.inf)

@@ -22,7 +22,7 @@ def _is_longer(x: Floats, i: int, j: int, length: float) -> bool:
     return bool(dx * dx + dy * dy + dz * dz > length * length)
 
 
-@kernel
+@kernel(allocates=True)
 def edge_lengths(x: Floats, edges: Ints) -> Floats:
     """(e,) [m]"""
     lengths = np.empty(len(edges))
@@ -31,7 +31,7 @@ def edge_lengths(x: Floats, edges: Ints) -> Floats:
     return lengths
 
 
-@kernel
+@kernel(allocates=True)
 def overstretched(x_t0: Floats, x_t1: Floats, edges: Ints, rest: Floats, limits: Floats) -> Ints:
     """(k,) the edges that end strained beyond their `limits` (e,), and grew by more than a quarter of these."""
     found = np.empty(len(edges), np.int32)
@@ -55,7 +55,7 @@ def _along(about: Floats, x: Floats, i: int, j: int) -> float:
     return dot / length if length > 0.0 else 0.0
 
 
-@kernel
+@kernel(allocates=True)
 def lengths_along(about: Floats, x: Floats, edges: Ints) -> Floats:
     """(e,) [m] at `x` along the directions that edges have at `about`: of changes from there, what is linear."""
     lengths = np.empty(len(edges))
@@ -64,7 +64,7 @@ def lengths_along(about: Floats, x: Floats, edges: Ints) -> Floats:
     return lengths
 
 
-@kernel
+@kernel(allocates=True)
 def lengthened(about: Floats, x: Floats, edges: Ints, rest: Floats, share: float) -> Ints:
     """(k,) the edges that exceed both their length at rest and that along their way at `about`, by `share` of rest."""
     found = np.empty(len(edges), np.int32)
@@ -78,7 +78,7 @@ def lengthened(about: Floats, x: Floats, edges: Ints, rest: Floats, share: float
     return found[:count].copy()
 
 
-@kernel
+@kernel(allocates=True)
 def edges_at(edges: Ints, marks: Bools, both: bool) -> Ints:
     """(k,) the edges with a marked end, or with two where `both` is asked for."""
     found = np.empty(len(edges), np.int32)
@@ -90,7 +90,7 @@ def edges_at(edges: Ints, marks: Bools, both: bool) -> Ints:
     return found[:count].copy()
 
 
-@kernel
+@kernel(allocates=True)
 def mark_rings(starts: Ints, items: Ints, rings: int, marks_inout: Bools) -> None:
     """Mark all vertices that are no more than `rings` edges from a marked one; the neighbours are CSR rows."""
     front = np.flatnonzero(marks_inout)

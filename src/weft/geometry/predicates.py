@@ -43,7 +43,7 @@ MANTISSA_MASK = (1 << 52) - 1
 MAGNITUDE_MASK = (1 << 63) - 1
 
 
-@kernel
+@kernel(allocates=True)
 def build_limbs() -> Longs:
     """The workspace of the exact stage; its contents never matter between calls."""
     return np.empty((MINOR_ROW + 4, 3 * MAX_LIMBS + 4), np.int64)

@@ -12,7 +12,7 @@ from weft.arrays import Bools, Floats, Ints
 from weft.jit import kernel
 
 
-@kernel
+@kernel(allocates=True)
 def centred_rows(x: Floats) -> Floats:
     """The rows of `x` (n, 3) less their mean."""
     m0 = m1 = m2 = 0.0
@@ -24,7 +24,7 @@ def centred_rows(x: Floats) -> Floats:
     return out
 
 
-@kernel
+@kernel(allocates=True)
 def differing(x: Floats, y: Floats) -> Bools:
     """(n,) the rows that are not the same in both."""
     out = np.empty(len(x), np.bool_)
@@ -33,7 +33,7 @@ def differing(x: Floats, y: Floats) -> Bools:
     return out
 
 
-@kernel
+@kernel(allocates=True)
 def further_apart(x: Floats, y: Floats, distance: float) -> Bools:
     """(n,) the rows that differ by more than `distance` in any column."""
     out = np.empty(len(x), np.bool_)
@@ -83,7 +83,7 @@ def is_finite(x: Floats) -> bool:
     return total == 0.0
 
 
-@kernel
+@kernel(allocates=True)
 def scaled_rows(weights: Floats, x: Floats) -> Floats:
     """The rows of `x` (n, 3), each times its weight (n,)."""
     out = np.empty_like(x)
@@ -92,7 +92,7 @@ def scaled_rows(weights: Floats, x: Floats) -> Floats:
     return out
 
 
-@kernel
+@kernel(allocates=True)
 def row_products(x: Floats, y: Floats) -> Floats:
     """The scalar product (n,) of each row of `x` (n, 3) with that of `y`."""
     out = np.empty(len(x))
@@ -101,7 +101,7 @@ def row_products(x: Floats, y: Floats) -> Floats:
     return out
 
 
-@kernel
+@kernel(allocates=True)
 def chosen_rows(which: Bools, x: Floats, y: Floats) -> Floats:
     """The rows of `x` (n, 3) where `which` (n,) says so, else those of `y`."""
     out = np.empty_like(x)
@@ -111,7 +111,7 @@ def chosen_rows(which: Bools, x: Floats, y: Floats) -> Floats:
     return out
 
 
-@kernel
+@kernel(allocates=True)
 def ways_along(which: Ints, x_t0: Floats, x_t1: Floats, directions: Floats) -> Floats:
     """How far (k,) rows `which` (k,) go from `x_t0` to `x_t1` along `directions` (k, 3)."""
     out = np.empty(len(which))
@@ -123,7 +123,7 @@ def ways_along(which: Ints, x_t0: Floats, x_t1: Floats, directions: Floats) -> F
     return out
 
 
-@kernel
+@kernel(allocates=True)
 def drift(x: Floats, v: Floats, dv: Floats, dt: float) -> Floats:
     """x + dt (v + dv): where velocities lead that change at once."""
     out = np.empty_like(x)
@@ -133,7 +133,7 @@ def drift(x: Floats, v: Floats, dv: Floats, dt: float) -> Floats:
     return out
 
 
-@kernel
+@kernel(allocates=True)
 def fall(x: Floats, v: Floats, shares: Floats, gravity: Floats, dt: float) -> tuple[Floats, Floats]:
     """Where inertia leads in a step, x + dt v, and where that and a share (n,) of `gravity` (3,) do."""
     ahead, out = np.empty_like(x), np.empty_like(x)

@@ -135,7 +135,7 @@ def _project(filters: Floats, x_inout: Floats) -> None:
             x_inout[i, r] = filters[i, r, 0] * a + filters[i, r, 1] * b + filters[i, r, 2] * c
 
 
-@kernel
+@kernel(allocates=True)
 def solve_damped(
     masses: Floats,
     pairs: Ints,

@@ -71,7 +71,7 @@ def _add_block(
     _add_coupling(out_inout, k, source, q, left, right)
 
 
-@kernel
+@kernel(allocates=True)
 def _filter_block(block_inout: Floats, filters: Floats, i: int, j: int) -> None:
     """Overwrite a block B (1, 3, 3) with S_i B S_j."""
     out = np.empty((3, 3))
@@ -172,7 +172,7 @@ def _add_transpose(blocks_inout: Floats, k: int) -> None:
             blocks_inout[k, c, r] = blocks_inout[k, r, c]
 
 
-@kernel
+@kernel(allocates=True)
 def _couple_patch(
     patch: int,
     order: Ints,
@@ -257,10 +257,12 @@ def _find_ends(
     large: Ints,
     column_starts: Ints,
     column_rows: Ints,
-    ends_out: SpringEnds,
+    rows_out: Ints,
+    small_out: Ints,
+    large_out: Ints,
+    has_room_out: Bools,
 ) -> None:
-    """Overwrite the ends of one spring."""
-    rows_out, small_out, large_out, has_room_out = ends_out
+    """Overwrite the ends of one spring; see `SpringEnds`."""
     has_room = True
     for p in range(4):
         row = rows[vertices[spring, p]]
@@ -431,9 +433,24 @@ def update_patches(
     vertices, weights = springs.vertices, springs.weights
     m = len(vertices)
     end_rows, end_small, end_large = np.empty((m, 4), np.int32), np.empty((m, 4), np.int32), np.empty((m, 4), np.int32)
-    ends = SpringEnds(end_rows, end_small, end_large, np.empty(m, np.bool_))
+    has_room = np.empty(m, np.bool_)
     for spring in prange(m):
-        _find_ends(spring, vertices, weights, row_of, is_free, small, large, column_starts, column_rows, ends)
+        _find_ends(
+            spring,
+            vertices,
+            weights,
+            row_of,
+            is_free,
+            small,
+            large,
+            column_starts,
+            column_rows,
+            end_rows,
+            end_small,
+            end_large,
+            has_room,
+        )
+    ends = SpringEnds(end_rows, end_small, end_large, has_room)
     for patch in prange(n_large):
         first_row, last_row = row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]]
         _couple_springs(
@@ -444,6 +461,7 @@ def update_patches(
                 for c in range(6):
                     blocks[n_small + patch, r, c] += blocks[a, r, c]
             invert_modes(blocks, a, small_inverse)
-    factorise(n_small, column_starts, patches.update_starts, patches.updates, blocks, patches.factor, patches.inverse)
-    for q in prange(len(patches.factor)):
-        pack_modes(patches.factor, q, factor_out)
+    factor = patches.factor
+    factorise(n_small, column_starts, patches.update_starts, patches.updates, blocks, factor, patches.inverse)
+    for q in prange(len(factor)):
+        pack_modes(factor, q, factor_out)

@@ -90,25 +90,32 @@ def _ordered_sum(values: Floats) -> float:
     return total
 
 
-@kernel
-def invert_symmetric(blocks: Floats, i: int, inverse_out: Floats) -> None:
-    """Overwrite the inverse of the symmetric block i by its cofactors; 0 for a block that is not positive."""
-    a00, a01, a02 = blocks[i, 0, 0], blocks[i, 0, 1], blocks[i, 0, 2]
-    a11, a12, a22 = blocks[i, 1, 1], blocks[i, 1, 2], blocks[i, 2, 2]
+@kernel(inline=True)
+def invert_symmetric(
+    a00: float, a01: float, a02: float, a11: float, a12: float, a22: float
+) -> tuple[float, float, float, float, float, float]:
+    """The inverse of a symmetric block by its cofactors, in the same order; 0 for a block that is not positive."""
     c00, c01, c02 = a11 * a22 - a12 * a12, a12 * a02 - a01 * a22, a01 * a12 - a11 * a02
     determinant = a00 * c00 + a01 * c01 + a02 * c02
-    if a00 <= 0.0 or c00 <= 0.0 or determinant <= 1e-12 * a00 * a11 * a22:
+    is_positive = not (a00 <= 0.0 or c00 <= 0.0 or determinant <= 1e-12 * a00 * a11 * a22)
+    f = 1.0 / determinant if is_positive else 0.0
+    return (
+        f * c00, f * c01, f * c02, f * (a00 * a22 - a02 * a02), f * (a02 * a01 - a00 * a12), f * (a00 * a11 - a01 * a01),
+    )  # fmt: skip
+
+
+@kernel
+def _filter_inverse(filters: Floats, i: int, first: int, inverse_inout: Lanes) -> None:
+    """Overwrite the inverse C that starts at `first` with S C S; both are symmetric."""
+    for c in range(3):  # C S, column by column
+        y = first + 3 * c
+        y0, y1, y2 = inverse_inout[y], inverse_inout[y + 1], inverse_inout[y + 2]
         for r in range(3):
-            for c in range(3):
-                inverse_out[i, r, c] = 0.0
-        return
-    scale = 1.0 / determinant
-    inverse_out[i, 0, 0] = c00 * scale
-    inverse_out[i, 0, 1] = inverse_out[i, 1, 0] = c01 * scale
-    inverse_out[i, 0, 2] = inverse_out[i, 2, 0] = c02 * scale
-    inverse_out[i, 1, 1] = (a00 * a22 - a02 * a02) * scale
-    inverse_out[i, 1, 2] = inverse_out[i, 2, 1] = (a02 * a01 - a00 * a12) * scale
-    inverse_out[i, 2, 2] = (a00 * a11 - a01 * a01) * scale
+            inverse_inout[y + r] = filters[i, r, 0] * y0 + filters[i, r, 1] * y1 + filters[i, r, 2] * y2
+    for r in range(3):
+        y0, y1, y2 = inverse_inout[first + r], inverse_inout[first + 3 + r], inverse_inout[first + 6 + r]
+        for c in range(3):
+            inverse_inout[first + 3 * c + r] = filters[i, c, 0] * y0 + filters[i, c, 1] * y1 + filters[i, c, 2] * y2
 
 
 @kernel
@@ -117,30 +124,25 @@ def _invert_rows(
 ) -> None:
     """Overwrite the inverse diagonal blocks of rows `first` to `last`, with springs."""
     _vertices, weights, normals, along, across, starts, items = springs
-    is_free, inverse_out = work.is_free, work.inverse
-    block = np.empty((1, 3, 3))
-    inverse = np.empty((1, 3, 3))
+    is_free, out = work.is_free, work.inverse
     for row in range(first, last):
         i = order[row]
-        block[0] = diagonal[i]
+        a00, a01, a02 = diagonal[i, 0, 0], diagonal[i, 0, 1], diagonal[i, 0, 2]
+        a11, a12, a22 = diagonal[i, 1, 1], diagonal[i, 1, 2], diagonal[i, 2, 2]
         for k in range(starts[i], starts[i + 1]):
             spring, place = items[k] >> 2, items[k] & 3
             w = weights[spring, place] ** 2
             part, lift = w * across[spring], w * (along[spring] - across[spring])
-            for r in range(3):
-                block[0, r, r] += part
-                for c in range(3):
-                    block[0, r, c] += lift * normals[spring, r] * normals[spring, c]
-        invert_symmetric(block, 0, inverse)
-        for r in range(3):
-            for c in range(3):
-                value = inverse[0, r, c]
-                if not is_free[row]:
-                    value = 0.0
-                    for k in range(3):
-                        for m in range(3):
-                            value += filters[i, r, k] * inverse[0, k, m] * filters[i, m, c]
-                inverse_out[BLOCK * row + 3 * c + r] = value
+            n0, n1, n2 = normals[spring, 0], normals[spring, 1], normals[spring, 2]
+            a00, a01, a02 = a00 + part + lift * n0 * n0, a01 + lift * n0 * n1, a02 + lift * n0 * n2
+            a11, a12, a22 = a11 + part + lift * n1 * n1, a12 + lift * n1 * n2, a22 + part + lift * n2 * n2
+        c00, c01, c02, c11, c12, c22 = invert_symmetric(a00, a01, a02, a11, a12, a22)
+        at = BLOCK * row
+        out[at], out[at + 1], out[at + 2] = c00, c01, c02
+        out[at + 3], out[at + 4], out[at + 5] = c01, c11, c12
+        out[at + 6], out[at + 7], out[at + 8] = c02, c12, c22
+        if not is_free[row]:
+            _filter_inverse(filters, i, at, out)
 
 
 @kernel(inline=True)
@@ -283,9 +285,10 @@ def solve_filtered(
     end_rows, end_weights, normals, across, items, weights = _copy_springs(springs, row_of, x)
     tension = np.empty((m, WIDTH), x.dtype)
     n_large = len(patch_inverse)
+    patch_arms = patches.arms
     if anew:
         for patch in prange(n_large):
-            measure_arms(patch, positions, order, row_starts, small_starts, patches.arms)
+            measure_arms(patch, positions, order, row_starts, small_starts, patch_arms)
     for chunk in prange(CHUNKS):
         first = row_starts[small_starts[chunk * n_large // CHUNKS]]
         last = row_starts[small_starts[(chunk + 1) * n_large // CHUNKS]]
@@ -297,7 +300,7 @@ def solve_filtered(
                 met[first + n_met[chunk]] = row
                 n_met[chunk] += 1
             for c in range(3):
-                arms[row, c] = patches.arms[row, c]
+                arms[row, c] = patch_arms[row, c]
                 x[row, c] = x_inout[i, c]
                 p[row, c] = 0.0
                 r[row, c] = b[i, c]

@@ -42,7 +42,7 @@ def build_springs(
     return Springs(vertices, weights, normals, along, across, *_collect(vertices, weights, n_vertices))
 
 
-@kernel
+@kernel(allocates=True)
 def _collect(vertices: Ints, weights: Floats, n: int) -> tuple[Ints, Ints]:
     """The places of weights other than 0 by vertex, in order: `starts` and `items` of `Springs`."""
     starts = np.zeros(n + 1, np.int32)

@@ -84,7 +84,7 @@ def open_larger(skip: Ints, a: int, b: int, pairs: Ints, n: int) -> int:
     return push_children(skip, b, a, 1, pairs, n)
 
 
-@kernel
+@kernel(allocates=True)
 def find_front(tree: BoxTree, triangles: Ints, places: Csr, apart_out: Ints, joined_out: Ints) -> tuple[int, int]:
     """Write the pairs of nodes without a common vertex that one gets to by opening pairs with one.
 
@@ -113,7 +113,7 @@ def find_front(tree: BoxTree, triangles: Ints, places: Csr, apart_out: Ints, joi
     return n_apart, n_joined
 
 
-@kernel
+@kernel(allocates=True)
 def search_below(
     tree: BoxTree, front: Ints, first: int, last: int, rows_out: Ints, at: int, end: int
 ) -> tuple[int, int]:

@@ -86,7 +86,7 @@ def morton_bits(cell: int) -> int:
     return (cell | (cell << 2)) & 0x09249249
 
 
-@kernel
+@kernel(allocates=True)
 def update_order(vertex_boxes: Boxes, tree: ClusterTree) -> None:
     """Overwrite `order` and `rank`: clusters along the Morton curve through their first vertices (stable radix sort).
 

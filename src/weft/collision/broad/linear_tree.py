@@ -117,7 +117,7 @@ def expand_front(
     return level_a, n, n_tests
 
 
-@kernel
+@kernel(inline=True)
 def node_mask(
     tree_a: ClusterTree,
     tree_b: ClusterTree,
@@ -217,7 +217,7 @@ def write_batch(
     return at
 
 
-@kernel
+@kernel(allocates=True)
 def search_chunk(
     tree_a: ClusterTree,
     tree_b: ClusterTree,

@@ -98,7 +98,7 @@ def is_pair_apart(points: Floats, i: int, j: int, at_i: int, at_j: int, clearanc
     return False
 
 
-@kernel
+@kernel(allocates=True)
 def is_contour_simple(
     x_t0: Floats, x_t1: Floats, edges: Ints, items: Ints, first: int, last: int, axes: Floats, node: int
 ) -> bool:

@@ -153,7 +153,7 @@ def _is_near(x: Floats, edges: bool, thickness: float) -> bool:
     return v >= 0.0 and w >= 0.0 and v + w <= 1.0
 
 
-@kernel
+@kernel(allocates=True)
 def compute_cubic_contacts(
     x_t0: Floats, x_t1: Floats, vertices: Ints, edges: bool, separation: float, monotone: bool, times_out: Floats
 ) -> None:

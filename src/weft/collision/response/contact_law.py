@@ -79,7 +79,7 @@ def _stiffness_for(load: float, depth: float, h: float, usual: float) -> float:
     return min(LOADED * load / h, STRONGEST * usual) * min(1.0, max(0.0, 4.0 * depth / h - 2.0))
 
 
-@kernel
+@kernel(allocates=True)
 def push_off(
     vertices: Ints,
     normals: Floats,

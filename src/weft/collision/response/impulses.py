@@ -136,7 +136,7 @@ def join_exchanges(parts: list[Exchanges]) -> Exchanges:
     return Exchanges(*(np.concatenate(columns) for columns in zip(no_exchanges(), *parts, strict=True)))
 
 
-@kernel
+@kernel(allocates=True)
 def exchange_impulses(
     x: Floats,
     inv_masses: Floats,

@@ -24,7 +24,7 @@ ROUNDING = 1e-11  # m by which a limit may be missed
 LOWER, UPPER, LOWER_T1, UPPER_T1 = 0, 1, 2, 3  # corners of a moving box at the start and at the end of the step
 
 
-@kernel
+@kernel(allocates=True)
 def update_corners(x: Floats, triangles: Ints, lower: int, boxes_out: Floats) -> None:
     """Overwrite the corners of moving boxes (m, 4, 3) at one end of the step: `lower` is LOWER or LOWER_T1."""
     for ti in range(triangles.shape[0]):

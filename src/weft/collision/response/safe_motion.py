@@ -56,7 +56,7 @@ def spare_of(sep: Floats) -> Floats:
     return spare
 
 
-@kernel
+@kernel(allocates=True)
 def _corners(x: Floats, rows: Ints, q: int) -> Floats:
     """(4, 3) where the vertices of row q are."""
     out = np.empty((4, 3))
@@ -87,7 +87,7 @@ def mark_unsafe(
             unsafe_out[q] = _may_meet(x, goal, i, j, k, m, edges, gaps[q])
 
 
-@kernel
+@kernel(allocates=True)
 def hold_back(
     x: Floats,
     goal: Floats,
