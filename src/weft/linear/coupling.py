@@ -12,10 +12,10 @@ import numpy as np
 
 from weft.arrays import Bools, Floats, Ints, Lanes
 from weft.jit import kernel, prange
-from weft.linear.blocks import times_block
+from weft.linear.blocks import BlockMatrix, times_block
 from weft.linear.lanes import BLOCK, add_outer
-from weft.linear.patches import LOST, Patches, factorise, invert_modes, pack_modes
-from weft.linear.rows import Rows, load_block
+from weft.linear.patches import LOST, Patches, invert_modes
+from weft.linear.rows import Rows, copy_rows, load_block
 from weft.linear.springs import Springs
 
 
@@ -368,21 +368,20 @@ def _couple_springs(
 
 
 @kernel
-def _weigh_pieces(
-    first: int, pieces: Ints, small_starts: Ints, column_starts: Ints, blocks: Floats, piece_blocks_out: Floats
-) -> None:
-    """Overwrite what each piece meets as a whole: the sum of shifts over its patches, C from block `first` on."""
-    m = len(pieces)
-    piece_blocks_out[:] = 0.0
-    for k in range(m):
-        out = piece_blocks_out[pieces[k]]
-        for r in range(3):
-            for c in range(3):
-                out[r, c] += blocks[first + k, r, c]
-                for a in range(small_starts[k], small_starts[k + 1]):
-                    out[r, c] += blocks[a, r, c]
-                for q in range(first + m + column_starts[k], first + m + column_starts[k + 1]):
-                    out[r, c] += blocks[q, r, c] + blocks[q, c, r]
+def _weigh_patch(k: int, first: int, small_starts: Ints, column_starts: Ints, blocks: Floats, out: Floats) -> None:
+    """Overwrite block k of `out` with what shifts of patch k meet, and what couples them to those of later patches.
+
+    C starts at block `first` of `blocks`.
+    """
+    below = first + len(column_starts) - 1
+    for r in range(3):
+        for c in range(3):
+            total = blocks[first + k, r, c]
+            for a in range(small_starts[k], small_starts[k + 1]):
+                total += blocks[a, r, c]
+            for q in range(below + column_starts[k], below + column_starts[k + 1]):
+                total += blocks[q, r, c] + blocks[q, c, r]
+            out[k, r, c] = total
 
 
 @kernel
@@ -407,29 +406,32 @@ def _weigh_springs(
 
 @kernel(parallel=True)
 def update_patches(
-    diagonal: Floats,
-    rows: Rows,
-    springs: Springs,
-    patches: Patches,
-    filters: Floats,
-    is_free: Bools,
-    factor_out: Lanes,
+    matrix: BlockMatrix, rows: Rows, springs: Springs, patches: Patches, filters: Floats, is_free: Bools
 ) -> None:
-    """Overwrite what `patches`, whose arms are measured, keeps of a matrix with contacts, and L without gaps."""
+    """Overwrite `rows` with those of a matrix, and the blocks of `patches`, whose arms are measured, with contacts."""
     order, row_of, row_starts, small_starts = patches.order, patches.rows, patches.row_starts, patches.small_starts
     small, large = patches.small, patches.large
     arms, blocks, small_inverse = patches.arms, patches.blocks, patches.small_inverse
     column_starts, column_rows = patches.column_starts, patches.column_rows
+    diagonal, pieces, piece_blocks = matrix.diagonal, patches.pieces, patches.piece_blocks
     n_small, n_large = len(small_inverse), len(patches.inverse)
     blocks[:] = 0.0
     for patch in prange(n_large):
+        copy_rows(row_starts[small_starts[patch]], row_starts[small_starts[patch + 1]], order, matrix, rows)
         _couple_patch(patch, order, row_starts, small_starts, arms, diagonal, rows, filters, is_free, blocks)
-    _weigh_pieces(n_small, patches.pieces, small_starts, column_starts, blocks, patches.piece_blocks)
+    weights_of = np.empty((n_large, 3, 3))
+    for patch in prange(n_large):
+        _weigh_patch(patch, n_small, small_starts, column_starts, blocks, weights_of)
+    piece_blocks[:] = 0.0
+    for patch in range(n_large):
+        for r in range(3):
+            for c in range(3):
+                piece_blocks[pieces[patch], r, c] += weights_of[patch, r, c]
     for row in range(len(order)):
         if not is_free[row]:
             i = order[row]
-            _tie_down(patches.piece_blocks, patches.pieces[large[row]], filters, i, -_size(diagonal, i))
-    _weigh_springs(springs, row_of, large, patches.pieces, is_free, patches.piece_blocks)
+            _tie_down(piece_blocks, pieces[large[row]], filters, i, -_size(diagonal, i))
+    _weigh_springs(springs, row_of, large, pieces, is_free, piece_blocks)
     vertices, weights = springs.vertices, springs.weights
     m = len(vertices)
     end_rows, end_small, end_large = np.empty((m, 4), np.int32), np.empty((m, 4), np.int32), np.empty((m, 4), np.int32)
@@ -461,7 +463,3 @@ def update_patches(
                 for c in range(6):
                     blocks[n_small + patch, r, c] += blocks[a, r, c]
             invert_modes(blocks, a, small_inverse)
-    factor = patches.factor
-    factorise(n_small, column_starts, patches.update_starts, patches.updates, blocks, factor, patches.inverse)
-    for q in prange(len(factor)):
-        pack_modes(factor, q, factor_out)

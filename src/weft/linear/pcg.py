@@ -34,8 +34,8 @@ from weft.linear.lanes import (
     tighten,
     turn_row,
 )
-from weft.linear.patches import Patches, answer, gather, measure_arms
-from weft.linear.rows import CHUNKS, Rows, build_rows, copy_rows
+from weft.linear.patches import Patches, answer, factorise, gather, measure_arms, pack_modes
+from weft.linear.rows import CHUNKS, Rows, build_rows
 from weft.linear.springs import Springs, spring_impulses
 
 SINGLE = 1e-4  # tolerance from which on single precision is enough, with an error of this in m/s
@@ -100,7 +100,8 @@ def invert_symmetric(
     is_positive = not (a00 <= 0.0 or c00 <= 0.0 or determinant <= 1e-12 * a00 * a11 * a22)
     f = 1.0 / determinant if is_positive else 0.0
     return (
-        f * c00, f * c01, f * c02, f * (a00 * a22 - a02 * a02), f * (a02 * a01 - a00 * a12), f * (a00 * a11 - a01 * a01),
+        f * c00, f * c01, f * c02,
+        f * (a00 * a22 - a02 * a02), f * (a02 * a01 - a00 * a12), f * (a00 * a11 - a01 * a01),
     )  # fmt: skip
 
 
@@ -306,12 +307,26 @@ def solve_filtered(
                 r[row, c] = b[i, c]
             if not is_free[row]:
                 _filter_row(filters, i, row, r)
-        if anew:
-            copy_rows(first, last, order, matrix, rows)
-        _invert_rows(first, last, order, matrix.diagonal, springs, filters, work)
         partial[1, chunk] = dot_rows(x, x, first, last)
     if anew:
-        update_patches(matrix.diagonal, rows, springs, patches, filters, is_free, factor)
+        update_patches(matrix, rows, springs, patches, filters, is_free)
+    wide_factor = patches.factor
+    middle = 0 if anew else n // 2
+    for part in prange(2):  # one patch after another, on one thread: vertices have theirs done on another meanwhile
+        if part == 0 and anew:
+            factorise(
+                len(small_inverse),
+                column_starts,
+                patches.update_starts,
+                patches.updates,
+                patches.blocks,
+                wide_factor,
+                patch_inverse,
+            )
+            for k in range(len(wide_factor)):
+                pack_modes(wide_factor, k, factor)
+        first, last = (0, middle) if part == 0 else (middle, n)
+        _invert_rows(first, last, order, matrix.diagonal, springs, filters, work)
     rho = scale = 0.0
     for start in range(2):  # the right-hand side gives the scale, then what the guess leaves of it the residual
         if start == 1:
