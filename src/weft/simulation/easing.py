@@ -22,7 +22,8 @@ TURN_RINGS = 3  # by moving vertices that are no more than so many edges away,
 TURN_SWEEPS = 20  # in so many sweeps over the edges between these
 EASED = 0.6  # of its limit: edges that are strained by more are eased where vertices were held back,
 FEW = 1e-3  # of all edges, or where there are no more of them than this;
-EASINGS = 4  # at most so often in a step, from half of these on only what is over its limit,
+EASINGS = 12  # at most so often in a step: what is jammed comes nearer by half each time,
+THOROUGH = 2  # after so many only what is over its limit,
 RINGS = 8  # by moving vertices that are no more than so many edges away,
 STUBBORN = 0.1  # those that were held back by this share of what others move,
 SWEEPS = 50  # in so many sweeps
@@ -63,7 +64,7 @@ class Easing:
         limits: what is below them is not worth more.
         """
         for attempt in range(EASINGS):
-            least = EASED if attempt < EASINGS // 2 else 1.0
+            least = EASED if attempt < THOROUGH else 1.0
             over = overstretched(x, x_new, self._edges, self._rest, least * self._limits)
             if len(over) == 0 or (response.held_back == 0 and len(over) > FEW * len(self._edges)):
                 break

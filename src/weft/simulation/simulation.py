@@ -50,8 +50,9 @@ LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no
 MEMORY = 0.25  # [s] in which contacts forget what they took up
 SHORT = 1.0 / 120.0  # [s] a longer step that goes wrong where vertices were held back is halved; if not for a thread,
 SOME = 0.005  # or with more than so many of all vertices held back,
-FAR = 2.0  # also those after it, while inertia alone would store so many times the kinetic and elastic energy,
-NOT_FEW = 5e-4  # and more than so many of all vertices are held back: fine cloth that hangs free strays for ever
+FAR = 3.0  # also those after it, while inertia alone would store so many times the kinetic and elastic energy,
+NOT_FEW = 5e-4  # and more than so many of all vertices are held back,
+CROWDED = 0.25  # or there are more springs of contacts than so many vertices: fine cloth that hangs free strays for ever
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
@@ -228,7 +229,7 @@ class Simulation:
             state = advance(self.state, self.time, self.dt, MAX_HALVINGS)
             if self.response.uses_springs:
                 state = self._calmed(self.state, state, stored)
-        is_wary = self._was_surprised or (is_wary and self._was_held_back)
+        is_wary = self._was_surprised or (is_wary and (self._was_held_back or self._is_crowded()))
         self.state = replace(state, step=self.state.step + 1, is_wary=is_wary)
         self.n_contacts = self.response.n_contacts()
         if not is_finite(self.state.positions):
@@ -255,6 +256,9 @@ class Simulation:
         middle = self._advance(before, time, half, halvings - 1)
         end = self._advance(replace(middle, memory=state.memory[:0]), time + half, half, halvings - 1)
         return replace(end, memory=state.memory[:0], impulses=middle.impulses + end.impulses)
+
+    def _is_crowded(self) -> bool:
+        return bool(self.response.n_springs > CROWDED * len(self.state.positions))
 
     def _strays(self, state: State, dt: float) -> bool:
         """Whether inertia alone would strain the cloth far: a solve about there goes wrong where folds meet at speed.
