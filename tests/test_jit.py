@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from weft import jit
+from weft.arrays import Floats
 from weft.errors import WeftError
 
 
@@ -136,3 +137,14 @@ def test_kernels_have_no_fastmath():
 
     assert is_nan(np.nan)
     assert not is_nan(1.0)
+
+
+def test_a_kernel_that_returns_an_array_must_say_that_it_allocates():
+    """One that does not count who refers to an array would give away one that others may free."""
+
+    def first(x: Floats) -> Floats:
+        return x[:1]
+
+    with pytest.raises(TypeError, match="first returns an array"):
+        jit.kernel(first)
+    np.testing.assert_array_equal(jit.kernel(allocates=True)(first)(np.arange(3.0)), [0.0])

@@ -7,8 +7,8 @@ Numba's own cache does not see an edit in a helper of another file. The cache fo
 every kernel source: after any edit all kernels are compiled once more, and nobody ever debugs a stale one.
 
 Numba counts who refers to an array, atomically, and threads that count the same array in a loop wait for each other:
-the search for pairs and the certificate took twice as long for it. So kernels that make no array do not count. Parallel
-ones do: take arrays out of a tuple before their loops.
+the search for pairs took twice as long for it. So kernels that make no array do not count. Parallel ones do: take
+arrays out of a tuple before their loops.
 
 Beware: in a loop over `prange`, numba (0.68) drops what is written to an array at the loop's own index if the array is
 part of a tuple and nothing in the kernel reads it afterwards. Pass such an array by itself.

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from weft.arrays import Bools, Floats, Ints
 from weft.errors import WeftError
-from weft.jit import kernel
+from weft.jit import kernel, prange
 
 ROW = 8
+CHUNKS = 16  # fixed, so that nothing depends on the number of threads
 OUTWARD = 2.0**-23
 SMALLEST = 2.0**-148  # two steps of float32 around zero
 FARTHEST = 1e37  # m: beyond it the float32 bounds would be infinite and meet the empty boxes
@@ -37,21 +38,24 @@ def _outward(bound: float) -> np.float32:
     return np.float32(bound - abs(bound) * OUTWARD - SMALLEST)
 
 
-@kernel
+@kernel(parallel=True)
 def update_vertex_boxes(x_t0: Floats, x_t1: Floats, half_margin: float, boxes_out: Boxes) -> int:
     """Overwrite `boxes_out[: n_vertices]`; return the first vertex that is NaN or too far away, or -1."""
-    bad = -1
-    for vi in range(x_t0.shape[0]):
-        size = 0.0
-        for d in range(3):
-            a = x_t0[vi, d]
-            b = x_t1[vi, d]
-            size += abs(a) + abs(b)
-            boxes_out[vi, d] = _outward(min(a, b) - half_margin)
-            boxes_out[vi, d + 3] = _outward(-max(a, b) - half_margin)
-        if bad < 0 and not size < FARTHEST:
-            bad = vi
-    return bad
+    n = len(x_t0)
+    bad = np.full(CHUNKS, n)
+    for chunk in prange(CHUNKS):
+        for vi in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
+            size = 0.0
+            for d in range(3):
+                a = x_t0[vi, d]
+                b = x_t1[vi, d]
+                size += abs(a) + abs(b)
+                boxes_out[vi, d] = _outward(min(a, b) - half_margin)
+                boxes_out[vi, d + 3] = _outward(-max(a, b) - half_margin)
+            if not size < FARTHEST:
+                bad[chunk] = min(bad[chunk], vi)
+    first = bad.min()
+    return first if first < n else -1
 
 
 @kernel

@@ -42,7 +42,7 @@ class ClusterTree(NamedTuple):
     touched: Bytes
     """(b,): 1 where the last search looked at a block"""
     marked: Bytes
-    """(b,): bit i says that box i of a block holds a marked vertex; see `update_marks`"""
+    """(b,): bit i says that box i of a block holds a marked vertex; see `update_mark`"""
     user_starts: Ints
     """(n + 2,)"""
     users: Ints
@@ -202,7 +202,7 @@ def update_blocks(
 
 @kernel
 def widen_blocks(vertex_boxes: Boxes, tree: ClusterTree, blocks: Boxes) -> None:
-    """Bring those of `blocks`, the tree's own or its ends, up to date that hold a marked vertex; see `update_marks`."""
+    """Bring those of `blocks`, the tree's own or its ends, up to date that hold a marked vertex; see `update_mark`."""
     for ci in range(len(tree.order)):
         if tree.marked[tree.rank[ci]] != 0:
             update_cluster(vertex_boxes, tree, ci, blocks)
@@ -213,7 +213,7 @@ def widen_blocks(vertex_boxes: Boxes, tree: ClusterTree, blocks: Boxes) -> None:
 
 
 @kernel
-def update_marks(vertices: Longs, tree: ClusterTree) -> None:
+def update_mark(vertices: Longs, tree: ClusterTree) -> None:
     """Overwrite `marked`, which then tells all boxes that hold one of `vertices`; `rank` must be up to date."""
     levels, rank, starts, users, marked = tree.levels, tree.rank, tree.user_starts, tree.users, tree.marked
     marked[:] = 0
@@ -226,3 +226,10 @@ def update_marks(vertices: Longs, tree: ClusterTree) -> None:
                     break
                 marked[block] |= 1 << lane
                 place, lane = place >> 3, place & 7
+
+
+@kernel(parallel=True)
+def update_marks(marked: Longs, vertices: ClusterTree, edges: ClusterTree, triangles: ClusterTree) -> None:
+    """The same for three trees."""
+    for i in prange(3):
+        update_mark(marked, vertices if i == 0 else edges if i == 1 else triangles)

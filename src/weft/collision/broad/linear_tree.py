@@ -398,9 +398,7 @@ class LinearTree:
         if marks is None or (self._marks is not None and np.array_equal(marks, self._marks)):
             return
         self._marks = np.array(marks)
-        vertices = np.flatnonzero(marks)
-        for tree in self._trees:
-            update_marks(vertices, tree)
+        update_marks(np.flatnonzero(marks), *self._trees)
 
     def tested_boxes(self) -> TestedBoxes:
         """Boxes of the triangle tree; level 0 of a block tree is its deepest."""
