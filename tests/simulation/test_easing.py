@@ -97,3 +97,25 @@ def test_neighbours_follow_a_vertex_that_is_held_back(mesh, easing):
     assert len(overstretched(x, eased, *args)) == 0
     np.testing.assert_array_equal(eased[PIN], x[PIN])
     assert np.abs(eased[40] - x[40]).max() > 0.005
+
+
+class NarrowResponse(FreeResponse):
+    """Lets vertices come half of the way to where they want to go, since a part of every gap is kept."""
+
+    def __init__(self, x):
+        super().__init__(1)
+        self.x = x
+
+    def follow(self, goal):
+        self.x = 0.5 * (self.x + goal)
+        return self.x
+
+
+def test_a_jammed_edge_is_eased_until_it_is_within_its_limit(mesh, easing):
+    """It comes half of the way to where it should be each time: four times are not enough."""
+    x, edges = mesh.positions, mesh.topology.edges
+    rest = edge_lengths(x, edges)
+    goal = x.copy()
+    goal[40] += [0.0, 0.0, 0.23]
+    eased = easing.released(x, goal, goal, NarrowResponse(goal))
+    assert len(overstretched(x, eased, edges, rest, np.full(len(edges), 0.08))) == 0

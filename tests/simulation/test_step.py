@@ -418,6 +418,20 @@ def test_after_what_contacts_did_not_see_coming_steps_are_halved(monkeypatch, no
     assert not refined
 
 
+@pytest.mark.parametrize(("crowded", "is_wary"), [(-1.0, [True, True, True]), (0.25, [True, False, False])])
+def test_crowded_cloth_stays_wary_while_it_strays(monkeypatch, crowded, is_wary):
+    """Though nothing is held back any more: in a heap, the first whole step went wrong again."""
+    simulation, _, _ = spied(monkeypatch, [True], 1)
+    monkeypatch.setattr(module, "NOT_FEW", 1.0)
+    monkeypatch.setattr(module, "CROWDED", crowded)
+    monkeypatch.setattr(Simulation, "_strays", lambda *_: True)
+    states = []
+    for _ in range(3):
+        simulation.step()
+        states.append(simulation.state.is_wary)
+    assert states == is_wary
+
+
 @pytest.mark.parametrize(("some", "second"), [(0.02, [1.0]), (0.01, [0.5, 0.5])])
 def test_after_a_step_that_was_halved_for_a_thread_the_next_is_tried_whole(monkeypatch, some, second):
     """Of 81 vertices one is held back: if that is not more than some, a thread is all that was wrong."""
