@@ -62,7 +62,7 @@ def _hits(x_t0: Floats, x_t1: Floats, row: Ints, test: int, tolerance: float, ti
     return bool(times[0] <= 1.0)
 
 
-@kernel
+@kernel(allocates=True)
 def bounce(
     x_t0: Floats,
     faces: Ints,

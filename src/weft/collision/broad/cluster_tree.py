@@ -186,18 +186,27 @@ def update_levels(tree: ClusterTree, blocks: Boxes) -> None:
 
 @kernel(parallel=True)
 def update_blocks(
-    vertex_boxes: Boxes, vertices: ClusterTree, edges: ClusterTree, triangles: ClusterTree, is_end: bool
+    start_boxes: Boxes,
+    end_boxes: Boxes,
+    vertices: ClusterTree,
+    edges: ClusterTree,
+    triangles: ClusterTree,
+    is_moving: bool,
 ) -> None:
-    """Overwrite all blocks of three trees, or where it `is_end` their ends; `rank` must be up to date. O(n)."""
+    """Overwrite all blocks of three trees, and where boxes move their ends; `rank` must be up to date. O(n)."""
     for i in prange(3 * N_CHUNKS):
         chunk = i // 3
         tree = vertices if i % 3 == 0 else edges if i % 3 == 1 else triangles
-        n = tree.order.shape[0]
+        n, blocks, ends = tree.order.shape[0], tree.blocks, tree.ends
         for ci in range(chunk * n // N_CHUNKS, (chunk + 1) * n // N_CHUNKS):
-            update_cluster(vertex_boxes, tree, ci, tree.ends if is_end else tree.blocks)
-    update_levels(vertices, vertices.ends if is_end else vertices.blocks)
-    update_levels(edges, edges.ends if is_end else edges.blocks)
-    update_levels(triangles, triangles.ends if is_end else triangles.blocks)
+            update_cluster(start_boxes, tree, ci, blocks)
+            if is_moving:
+                update_cluster(end_boxes, tree, ci, ends)
+    for i in prange(3):
+        tree = vertices if i == 0 else edges if i == 1 else triangles
+        update_levels(tree, tree.blocks)
+        if is_moving:
+            update_levels(tree, tree.ends)
 
 
 @kernel

@@ -346,11 +346,10 @@ class LinearTree:
         n, trees, end = self.mesh.n_vertices, (self.vertices, self.edges, self.triangles), x_t1 if even else None
         with self.counters.timed(), threads_for(len(self.mesh.triangles)):
             refit_vertex_boxes(x_t0, None if even else x_t1, margin, n, boxes)
-            update_orders(boxes, *trees)
-            update_blocks(boxes, *trees, False)
             if end is not None:
                 refit_vertex_boxes(end, None, margin, n, end_boxes)
-                update_blocks(end_boxes, *trees, True)
+            update_orders(boxes, *trees)
+            update_blocks(boxes, end_boxes, *trees, end is not None)
         self._marks, self._is_moving = None, end is not None
 
     def widen(self, marks: Bools, x_t0: Floats, x_t1: Floats, margin: float) -> None:

@@ -58,7 +58,7 @@ from weft.collision.response.safe_motion import (
     watch,
 )
 from weft.geometry.contacts import PlaneContacts
-from weft.geometry.rows import chosen_rows, further_apart, row_products, ways_along
+from weft.geometry.rows import chosen_rows, differing, further_apart, row_products, ways_along
 from weft.linear.constraints import Constraints, build_constraints
 from weft.linear.springs import Springs, build_springs
 from weft.parameters import Parameters, quantity
@@ -317,7 +317,7 @@ class DividingPlanes:
         n, x, held_back = len(goal), self._ends, self.held_back
         goal = np.concatenate([self._before_planes(goal), x[n:]])
         self._finder.set_paths(x, goal, 2.0 * CLOSEST)
-        marks = (x != goal).any(axis=1).astype(np.uint8)
+        marks = differing(x, goal).astype(np.uint8)
         pairs = self._finder.along_paths(x, goal, marks)
         moved = self._go(x, goal, watch(pairs), 2 * marks, NO_VERTICES)
         self.held_back = max(self.held_back, held_back)
