@@ -119,3 +119,28 @@ def test_a_jammed_edge_is_eased_until_it_is_within_its_limit(mesh, easing):
     goal[40] += [0.0, 0.0, 0.23]
     eased = easing.released(x, goal, goal, NarrowResponse(goal))
     assert len(overstretched(x, eased, edges, rest, np.full(len(edges), 0.08))) == 0
+
+
+class JammedResponse(FreeResponse):
+    """Lets one vertex go nowhere."""
+
+    def __init__(self, x, vertex):
+        super().__init__(1)
+        self.place, self.vertex, self.attempts = x[vertex].copy(), vertex, 0
+
+    def follow(self, goal):
+        self.attempts += 1
+        out = goal.copy()
+        out[self.vertex] = self.place
+        return out
+
+
+def test_others_come_to_a_vertex_that_is_jammed(mesh, easing):
+    """As ready to move as the others, it would leave edges overstretched after eight attempts."""
+    x, edges = mesh.positions, mesh.topology.edges
+    goal = x.copy()
+    goal[40] += [0.0, 0.0, 0.05]
+    response = JammedResponse(goal, 40)
+    eased = easing.released(x, goal, goal, response)
+    assert len(overstretched(x, eased, edges, edge_lengths(x, edges), np.full(len(edges), 0.08))) == 0
+    assert response.attempts <= 3

@@ -22,10 +22,10 @@ TURN_RINGS = 3  # by moving vertices that are no more than so many edges away,
 TURN_SWEEPS = 20  # in so many sweeps over the edges between these
 EASED = 0.6  # of its limit: edges that are strained by more are eased where vertices were held back,
 FEW = 1e-3  # of all edges, or where there are no more of them than this;
-EASINGS = 12  # at most so often in a step: what is jammed comes nearer by half each time,
+EASINGS = 8  # at most so often in a step,
 THOROUGH = 2  # after so many only what is over its limit,
 RINGS = 8  # by moving vertices that are no more than so many edges away,
-STUBBORN = 0.1  # those that were held back by this share of what others move,
+STUBBORN = 0.1  # those that were held back by this share of what others move, and so on each time that they are,
 SWEEPS = 50  # in so many sweeps
 
 
@@ -61,8 +61,10 @@ class Easing:
         `EASED` of its limit, and as far as the response lets them: cheaper than two steps of half the length for all.
         They move towards each other, so what is before a plane stays before it. Where many are stretched and nothing
         was held back, something pulls at the cloth, and it must give way. Late attempts are only for edges over their
-        limits: what is below them is not worth more.
+        limits: what is below them is not worth more. What is jammed moves less and less, and the others come to it: one
+        edge that stayed over its limit took a solve for all.
         """
+        readiness = np.where(differing(x_new, goal), STUBBORN, 1.0)
         for attempt in range(EASINGS):
             least = EASED if attempt < THOROUGH else 1.0
             over = overstretched(x, x_new, self._edges, self._rest, least * self._limits)
@@ -72,8 +74,9 @@ class Easing:
             near = edges_at(self._edges, follows, False)
             longest = (1.0 + EASED * self._limits[near]) * self._rest[near]
             longest = np.maximum(longest, edge_lengths(x, self._edges[near]))
-            mobility = np.where(differing(x_new, goal), STUBBORN, 1.0) * (follows & self._free)
-            x_new = response.follow(self._swept(x_new, near, longest, mobility, SWEEPS))
+            target = self._swept(x_new, near, longest, readiness * (follows & self._free), SWEEPS)
+            x_new = response.follow(target)
+            readiness[differing(x_new, target)] *= STUBBORN  # what is jammed stays, and others come to it
         return x_new
 
     def _around(self, over: Ints, rings: int) -> Bools:
