@@ -108,7 +108,7 @@ def invert_symmetric(
 @kernel
 def _filter_inverse(filters: Floats, i: int, first: int, inverse_inout: Lanes) -> None:
     """Overwrite the inverse C that starts at `first` with S C S; both are symmetric."""
-    for c in range(3):  # C S, column by column
+    for c in range(3):  # S C, column by column
         y = first + 3 * c
         y0, y1, y2 = inverse_inout[y], inverse_inout[y + 1], inverse_inout[y + 2]
         for r in range(3):
