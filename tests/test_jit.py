@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
 import time
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,3 +150,26 @@ def test_a_kernel_that_returns_an_array_must_say_that_it_allocates():
     with pytest.raises(TypeError, match="first returns an array"):
         jit.kernel(first)
     np.testing.assert_array_equal(jit.kernel(allocates=True)(first)(np.arange(3.0)), [0.0])
+
+
+def test_no_kernel_that_does_not_count_calls_one_that_returns_an_array():
+    """Nobody would free that array."""
+    counting, others = set(), []
+    for path in sorted(Path(jit.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            marks = [ast.unparse(mark) for mark in node.decorator_list if ast.unparse(mark).startswith("kernel")]
+            if not marks:
+                continue
+            if "allocates=True" not in marks[0] and "parallel=True" not in marks[0]:
+                others.append((path.name, node))
+            elif jit._ARRAY.search(ast.unparse(node.returns)):
+                counting.add(node.name)
+    assert "build_limbs" in counting
+    assert len(others) > 200
+    for name, node in others:
+        called = {
+            call.func.id for call in ast.walk(node) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        }
+        assert not called & counting, f"{name}: {node.name} must say allocates=True"

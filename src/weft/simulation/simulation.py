@@ -52,9 +52,7 @@ SHORT = 1.0 / 120.0  # [s] a longer step that goes wrong where vertices were hel
 SOME = 0.005  # or with more than so many of all vertices held back,
 FAR = 3.0  # also those after it, while inertia alone would store so many times the kinetic and elastic energy,
 NOT_FEW = 5e-4  # and more than so many of all vertices are held back,
-CROWDED = (
-    0.25  # or there are more springs of contacts than so many vertices: fine cloth that hangs free strays for ever
-)
+CROWDED = 0.25  # or springs are more than so many of all vertices: fine cloth that hangs free strays for ever
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
