@@ -368,17 +368,18 @@ def test_a_step_that_leads_nowhere_is_halved(monkeypatch):
         simulation.step()
 
 
-def spied(monkeypatch, wrong, held_back):
-    """A simulation whose first looks at a step find what `wrong` says, with so many vertices held back.
+def spied(monkeypatch, wrong, held_back, missed_bodies=False):
+    """A simulation whose first looks at a step find what `wrong` says, and so many vertices held back as `held_back`.
 
-    Also the lengths of the steps that it tries, in its own, and how often it refines one.
+    Its last number goes on. Also the lengths of the steps that it tries, in its own, and how often it refines one.
     """
     simulation = build(method="engine")
     tried, refined, looks, real = [], [], iter(wrong), Simulation._try
-    refine = simulation.integrator.refine
+    refine, counts = simulation.integrator.refine, iter(held_back)
 
     def look(self, before, after, time, dt, is_pulled=False):
-        self.response.held_back = held_back
+        self.response.held_back = next(counts, held_back[-1])
+        self.response.missed_bodies = missed_bodies
         return next(looks, False)
 
     monkeypatch.setattr(Simulation, "_went_wrong", look)
@@ -393,8 +394,11 @@ def spied(monkeypatch, wrong, held_back):
     ("wrong", "lengths", "refinements"),
     [([False], [1.0], 0), ([True, True, False], [1.0], 2), ([True] * 3, [1.0, 0.5, 0.5], 2)],
 )
-def test_a_step_that_goes_wrong_is_refined_twice_then_halved(monkeypatch, wrong, lengths, refinements):
-    simulation, tried, refined = spied(monkeypatch, wrong, 0)
+@pytest.mark.parametrize("held_back", [0, 1])
+def test_a_step_that_goes_wrong_is_refined_twice_then_halved(monkeypatch, wrong, lengths, refinements, held_back):
+    """Also where few are held back: one vertex of 81."""
+    simulation, tried, refined = spied(monkeypatch, wrong, [held_back])
+    monkeypatch.setattr(module, "NOT_FEW", 0.02)
     simulation.step()
     assert (tried, len(refined)) == (lengths, refinements)
     assert not simulation.state.is_wary
@@ -404,8 +408,8 @@ def test_a_step_that_goes_wrong_is_refined_twice_then_halved(monkeypatch, wrong,
     ("not_few", "strays", "is_wary"), [(0.01, [True, False], [True, True, False]), (0.02, [True], [True, False, False])]
 )
 def test_after_what_contacts_did_not_see_coming_steps_are_halved(monkeypatch, not_few, strays, is_wary):
-    """While inertia strays, and more than a few of 81 vertices are held back, of which one is."""
-    simulation, tried, refined = spied(monkeypatch, [True], 1)
+    """While inertia strays, and more than a few of 81 vertices are held back: two are, then one."""
+    simulation, tried, refined = spied(monkeypatch, [True], [2, 1])
     monkeypatch.setattr(module, "NOT_FEW", not_few)
     answers = iter(strays)
     monkeypatch.setattr(Simulation, "_strays", lambda *_: next(answers))
@@ -418,11 +422,19 @@ def test_after_what_contacts_did_not_see_coming_steps_are_halved(monkeypatch, no
     assert not refined
 
 
+@pytest.mark.parametrize("held_back", [0, 1])
+def test_after_a_step_that_missed_bodies_and_held_back_cloth_steps_are_halved(monkeypatch, held_back):
+    """It is solved once more and kept; the next would be tried in vain where the cloth is thrown at what is near."""
+    simulation, tried, refined = spied(monkeypatch, [], [held_back], missed_bodies=True)
+    simulation.step()
+    assert (tried, len(refined)) == ([1.0], 1)
+    assert simulation.state.is_wary == (held_back > 0)
+
+
 @pytest.mark.parametrize(("crowded", "is_wary"), [(-1.0, [True, True, True]), (0.25, [True, False, False])])
 def test_crowded_cloth_stays_wary_while_it_strays(monkeypatch, crowded, is_wary):
     """Though nothing is held back any more: in a heap, the first whole step went wrong again."""
-    simulation, _, _ = spied(monkeypatch, [True], 1)
-    monkeypatch.setattr(module, "NOT_FEW", 1.0)
+    simulation, _, _ = spied(monkeypatch, [True], [1, 0])
     monkeypatch.setattr(module, "CROWDED", crowded)
     monkeypatch.setattr(Simulation, "_strays", lambda *_: True)
     states = []
@@ -435,7 +447,7 @@ def test_crowded_cloth_stays_wary_while_it_strays(monkeypatch, crowded, is_wary)
 @pytest.mark.parametrize(("some", "second"), [(0.02, [1.0]), (0.01, [0.5, 0.5])])
 def test_after_a_step_that_was_halved_for_a_thread_the_next_is_tried_whole(monkeypatch, some, second):
     """Of 81 vertices one is held back: if that is not more than some, a thread is all that was wrong."""
-    simulation, tried, _ = spied(monkeypatch, [True], 1)
+    simulation, tried, _ = spied(monkeypatch, [True], [1])
     monkeypatch.setattr(module, "SOME", some)
     monkeypatch.setattr(Simulation, "_overstretches", lambda *_: True)
     monkeypatch.setattr(Simulation, "_strays", lambda *_: True)

@@ -42,17 +42,17 @@ FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth ano
 MANY_LOOSE = 0.05  # more than this are worth a rough one first
 REFINEMENTS = 2  # of a step that went wrong, at most
 SETTLED = 0.25  # of its limit: an edge whose strain a refinement changes by less is stretched by what pulls at it
-MANY = 0.03  # of all vertices held back on their way: contacts did not see coming what met in the step
+MANY = 0.03  # of all vertices held back: a step that holds back more went wrong
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it; cloth that is slower gives it back at once,
 SLOWED = 0.5  # but keeps this share of its velocity
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
 MEMORY = 0.25  # [s] in which contacts forget what they took up
-SHORT = 1.0 / 120.0  # [s] a longer step that goes wrong where vertices were held back is halved; if not for a thread,
+NOT_FEW = 5e-4  # of all vertices: where more are held back, a step that goes wrong is not refined but halved,
+SHORT = 1.0 / 120.0  # [s] if it is longer than this; if that was not for a thread,
 SOME = 0.005  # or with more than so many of all vertices held back,
 FAR = 3.0  # also those after it, while inertia alone would store so many times the kinetic and elastic energy,
-NOT_FEW = 5e-4  # and more than so many of all vertices are held back,
-CROWDED = 0.25  # or springs are more than so many of all vertices: fine cloth that hangs free strays for ever
+CROWDED = 0.25  # and not few are held back, or springs are more than so many of all vertices: what hangs free may stray
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
@@ -278,9 +278,9 @@ class Simulation:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.
 
         The latter is asked of contacts that are solved as springs, and the step then solved again, about where it led:
-        cloth that turned far is stretched less. (A sheet that buckles takes it twice.) Where vertices were held back,
-        too, that did not help, and heaps became too dense: such a step is too long. Where contacts missed bodies, one
-        more solve sees them. The methods of the papers keep their steps.
+        cloth that turned far is stretched less. (A sheet that buckles takes it twice.) Where not few vertices were held
+        back, too, that did not help, and heaps became too dense: such a step is too long, and those after it may be.
+        Where contacts missed bodies, one more solve sees them. The methods of the papers keep their steps.
         """
         x, v = state.positions, state.velocities
         with self.clock("forces"):
@@ -312,17 +312,18 @@ class Simulation:
         moved = self._moved(state, goal, impulses, time, dt)
         if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
-        went_wrong = self._went_wrong(state, moved, time, dt)
-        self._was_held_back |= self.response.held_back > NOT_FEW * len(x)
+        went_wrong, is_whole = self._went_wrong(state, moved, time, dt), dt == self.dt
+        self._was_held_back |= self._holds_back(NOT_FEW)
         if not went_wrong and self.response.missed_bodies:
+            self._was_surprised |= is_whole and self._holds_back(NOT_FEW)
             again = self._refined(state, time, dt)
             return moved if again is None or self._went_wrong(state, again, time, dt) else again
         for _ in range(REFINEMENTS):
             if not went_wrong:
                 return moved
-            if self.response.held_back > 0 and dt > 1.5 * SHORT:  # contacts did not see coming what met
-                some = self.response.held_back > SOME * len(x)
-                self._was_surprised |= dt == self.dt and (some or not self._overstretches(state, moved))
+            if self._holds_back(NOT_FEW) and dt > 1.5 * SHORT:
+                no_thread = self._holds_back(SOME) or not self._overstretches(state, moved)
+                self._was_surprised |= is_whole and no_thread
                 return None
             last, moved = moved, self._refined(state, time, dt)
             if moved is None:
@@ -348,7 +349,7 @@ class Simulation:
         one step and returns it in the next. What pins and bodies do that move is theirs to give: where it was not
         counted, a step that slowly lifts the cloth was tried up to twenty-five times.
         """
-        if self.response.held_back > MANY * len(after.positions):
+        if self._holds_back(MANY):
             return True
         if not is_pulled and self._overstretches(before, after):
             return True
@@ -386,6 +387,10 @@ class Simulation:
             return after
         change = (math.sqrt(max(1.0 - gained / moving, SLOWED**2)) - 1.0) * after.velocities
         return replace(after, velocities=after.velocities + change, memory=after.memory + change)
+
+    def _holds_back(self, share: float) -> bool:
+        """Whether more than this share of all vertices were held back: contacts did not see coming what met."""
+        return bool(self.response.held_back > share * len(self.state.positions))
 
     def _overstretches(self, before: State, after: State) -> bool:
         """Whether threads were stretched far: a few that are jammed, mostly, which says nothing about the next step."""
