@@ -28,9 +28,10 @@ from weft.arrays import Ints, as_indices
 from weft.errors import WeftError
 from weft.parameters import check
 from weft.scene.schema import Scene
+from weft.simulation.state import State
 
 if TYPE_CHECKING:  # a recording is opened and refused without numba
-    from weft.simulation.simulation import Frame, Simulation, State
+    from weft.simulation.simulation import Frame, Simulation
 
 META, TRIANGLES, CERTIFICATE = "meta.json", "triangles.npy", "certificate.jsonl"
 KEPT_CHECKPOINTS = 2
@@ -234,8 +235,6 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
 
 
 def _read_checkpoint(path: Path, n_vertices: int) -> tuple[int, State] | None:
-    from weft.simulation.simulation import State
-
     try:
         with np.load(path) as data:
             state = State(**{name: _value(data[name]) for name in State.__dataclass_fields__})

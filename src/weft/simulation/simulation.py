@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import Bytes, Floats
+from weft.arrays import Floats
 from weft.bodies.contacts import find_contacts
 from weft.bodies.shapes import Plane
 from weft.collision.broad import join_meshes
 from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
 from weft.errors import UnstableError, WeftError
 from weft.geometry.contacts import PlaneContacts
-from weft.geometry.edges import edge_lengths, overstretched
+from weft.geometry.edges import edge_lengths
 from weft.geometry.mesh import Mesh
-from weft.geometry.rows import differing, drift, fall, is_finite, row_products, weighted_square, weighted_way
+from weft.geometry.rows import differing, drift, fall, is_finite, row_products
 from weft.integrators import Start, check_fit
 from weft.jit import Crew
 from weft.linear.blocks import block_products
@@ -32,6 +31,8 @@ from weft.scene.schema import Scene
 from weft.simulation.certificate import Certificate, certify
 from weft.simulation.clock import StageClock
 from weft.simulation.easing import Easing
+from weft.simulation.judge import Judge, Work
+from weft.simulation.state import State
 from weft.simulation.system import ClothSystem
 from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, untangle_start
 from weft.strain import Springs, build_springs
@@ -41,53 +42,13 @@ LARGE_STRAIN = 0.05  # a thread stretched further, and by more than a quarter of
 FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
 MANY_LOOSE = 0.05  # more than this are worth a rough one first
 REFINEMENTS = 2  # of a step that went wrong, at most
-SETTLED = 0.25  # of its limit: an edge whose strain a refinement changes by less is stretched by what pulls at it
-MANY = 0.03  # of all vertices held back: a step that holds back more went wrong
-SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
-SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it; cloth that is slower gives it back at once,
-SLOWED = 0.5  # but keeps this share of its velocity
-LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
-MEMORY = 0.25  # [s] in which contacts forget what they took up
 NOT_FEW = 5e-4  # of all vertices: where more are held back, a step that goes wrong is not refined but halved,
 SHORT = 1.0 / 120.0  # [s] if it is longer than this; if that was not for a thread,
-SOME = 0.005  # or with more than so many of all vertices held back,
-FAR = 3.0  # also those after it, while inertia alone would store so many times the kinetic and elastic energy,
+SOME = 0.005  # or with more than so many of all vertices held back, also those after it, while inertia strays
 CROWDED = 0.25  # and not few are held back, or springs are more than so many of all vertices: what hangs free may stray
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
-
-
-@dataclass
-class State:
-    """What moves, and all that a step depends on: a checkpoint holds exactly this."""
-
-    positions: Floats
-    """(n, 3) float64 [m]"""
-    velocities: Floats
-    """(n, 3) float64 [m/s]"""
-    impulses: Floats
-    """(n, 3) float64 [N s] that contacts exerted in the last step: friction starts from them"""
-    memory: Floats
-    """(k, n, 3) float64 [m/s] what the integrator remembers of the last step; k = 0 where it needs nothing"""
-    falling: Floats
-    """(n,) share of gravity, 0 to 1, that each vertex is expected to follow: the cloth itself bears the rest"""
-    touches: Bytes
-    """(n,) uint8, what contacts each vertex had in the last step (see `weft.collision.response`)"""
-    lost: float = 0.0
-    """[J] that the last steps lost: as much a step may gain (see `LOSS_KEPT`)"""
-    pressed: float = 0.0
-    """[J] that contacts took up of late (see `MEMORY`): as much they may give back"""
-    step: int = 0
-    """steps done since time 0"""
-    is_wary: bool = False
-    """whether steps are halved from the start (see `FAR`)"""
-
-    @classmethod
-    def start(cls, positions: Floats, velocities: Floats) -> State:
-        """The state at time 0: nothing has happened yet, and all falls."""
-        n = len(positions)
-        return cls(positions, velocities, np.zeros((n, 3)), np.zeros((0, n, 3)), np.ones(n), np.zeros(n, np.uint8))
 
 
 @dataclass(frozen=True)
@@ -140,7 +101,6 @@ class Simulation:
         cloth = join_meshes([piece.mesh for piece in world.pieces])
         self.topology = cloth.topology
         self.rest_lengths = edge_lengths(cloth.positions, self.topology.edges)
-        self._limits = LARGE_STRAIN * np.concatenate([edge_softness(p.mesh, p.fabric) for p in world.pieces])
         self.system = self._build_system(
             [classes["model"](p.mesh, p.fabric, parameters["model"]) for p in world.pieces]
         )
@@ -148,8 +108,7 @@ class Simulation:
         self.strain = classes["strain"](self._build_springs(parameters["strain"].diagonals), parameters["strain"])
         self.over_limit = 0.0
         self._dv: Floats = np.zeros((n, 3))
-        self._pin_work = 0.0  # [J] what pins did in the step
-        self._elastic: tuple[Floats | None, float] = (None, 0.0)  # positions, and the elastic energy there
+        self._work = Work(0.0, 0.0)
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
         self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
@@ -167,7 +126,9 @@ class Simulation:
         self.response = classes["response"](surroundings, parameters["response"])
         self.pinned = np.concatenate([group.vertices for group in world.pins] or [np.zeros(0, np.int32)])
         self._is_pinned = np.isin(np.arange(n), self.pinned)
-        self._easing = Easing(self.topology, self.rest_lengths, self._limits, world.masses, self._is_pinned)
+        limits = LARGE_STRAIN * np.concatenate([edge_softness(p.mesh, p.fabric) for p in world.pieces])
+        self.judge = Judge(world, self.system, self.response, self.topology.edges, self.rest_lengths, limits)
+        self._easing = Easing(self.topology, self.rest_lengths, limits, world.masses, self._is_pinned)
         return surroundings
 
     def _check_start(self, surroundings: Surroundings) -> None:
@@ -222,14 +183,14 @@ class Simulation:
     def step(self) -> None:
         """Advance by one time step."""
         self._was_surprised = self._was_held_back = False
-        stored = self._stored(self.state) if self.response.uses_springs else 0.0
+        stored = self.judge.stored(self.state) if self.response.uses_springs else 0.0
         with self._crew.at_work(len(self.state.positions)):
-            is_wary = self.state.is_wary and self._strays(self.state, self.dt)
+            is_wary = self.state.is_wary and self.judge.strays(self.state, self.dt)
             advance = self._advance_halves if is_wary else self._advance
             state = advance(self.state, self.time, self.dt, MAX_HALVINGS)
             if self.response.uses_springs:
-                state = self._calmed(self.state, state, stored)
-        is_wary = self._was_surprised or (is_wary and (self._was_held_back or self._is_crowded()))
+                state = self.judge.calmed(self.state, state, stored, self.time, self.dt)
+        is_wary = self._was_surprised or (is_wary and (self._was_held_back or self.judge.is_crowded(CROWDED)))
         self.state = replace(state, step=self.state.step + 1, is_wary=is_wary)
         self.n_contacts = self.response.n_contacts()
         if not is_finite(self.state.positions):
@@ -256,23 +217,6 @@ class Simulation:
         middle = self._advance(before, time, half, halvings - 1)
         end = self._advance(replace(middle, memory=state.memory[:0]), time + half, half, halvings - 1)
         return replace(end, memory=state.memory[:0], impulses=middle.impulses + end.impulses)
-
-    def _is_crowded(self) -> bool:
-        return bool(self.response.n_springs > CROWDED * len(self.state.positions))
-
-    def _strays(self, state: State, dt: float) -> bool:
-        """Whether inertia alone would strain the cloth far: a solve about there goes wrong where folds meet at speed.
-
-        Cloth that turns freely strays as far, and is solved well.
-        """
-        stored, moving = self._stored(state), 0.5 * weighted_square(self.world.masses, state.velocities)
-        return self.system.elastic_energy(state.positions + dt * state.velocities) - stored > FAR * (moving + stored)
-
-    def _stored(self, state: State) -> float:
-        """The elastic energy [J] of the cloth; that of the last state asked for is kept."""
-        if self._elastic[0] is not state.positions:
-            self._elastic = state.positions, self.system.elastic_energy(state.positions)
-        return self._elastic[1]
 
     def _try(self, state: State, time: float, dt: float) -> State | None:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.
@@ -312,23 +256,24 @@ class Simulation:
         moved = self._moved(state, goal, impulses, time, dt)
         if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
             return moved
-        went_wrong, is_whole = self._went_wrong(state, moved, time, dt), dt == self.dt
-        self._was_held_back |= self._holds_back(NOT_FEW)
+        went_wrong, is_whole = self.judge.went_wrong(state, moved, self._work, time, dt), dt == self.dt
+        self._was_held_back |= self.judge.holds_back(NOT_FEW)
         if not went_wrong and self.response.missed_bodies:
-            self._was_surprised |= is_whole and self._holds_back(NOT_FEW)
+            self._was_surprised |= is_whole and self.judge.holds_back(NOT_FEW)
             again = self._refined(state, time, dt)
-            return moved if again is None or self._went_wrong(state, again, time, dt) else again
+            return moved if again is None or self.judge.went_wrong(state, again, self._work, time, dt) else again
         for _ in range(REFINEMENTS):
             if not went_wrong:
                 return moved
-            if self._holds_back(NOT_FEW) and dt > 1.5 * SHORT:
-                no_thread = self._holds_back(SOME) or not self._overstretches(state, moved)
+            if self.judge.holds_back(NOT_FEW) and dt > 1.5 * SHORT:
+                no_thread = self.judge.holds_back(SOME) or not self.judge.overstretches(state, moved)
                 self._was_surprised |= is_whole and no_thread
                 return None
             last, moved = moved, self._refined(state, time, dt)
             if moved is None:
                 return None
-            went_wrong = self._went_wrong(state, moved, time, dt, self._is_pulled(last, moved))
+            is_pulled = self.judge.is_pulled(last, moved)
+            went_wrong = self.judge.went_wrong(state, moved, self._work, time, dt, is_pulled)
         return None if went_wrong else moved
 
     def _refined(self, state: State, time: float, dt: float) -> State | None:
@@ -340,92 +285,11 @@ class Simulation:
             self._dv, impulses = self.integrator.refine(self.response.constraints(), self._dv)
         return self._moved(state, drift(x, v, self._dv, dt), impulses, time, dt)
 
-    def _went_wrong(self, before: State, after: State, time: float, dt: float, is_pulled: bool = False) -> bool:
-        """Whether much was held back, edges were stretched far, or energy came that no contact, pin or wind gave.
-
-        Where the cloth `is_pulled`, shorter steps would stretch its edges as far.
-
-        What steps lose is booked in `after`, and a later one may take it back: a fold that turns fast stores energy in
-        one step and returns it in the next. What pins and bodies do that move is theirs to give: where it was not
-        counted, a step that slowly lifts the cloth was tried up to twenty-five times.
-        """
-        if self._holds_back(MANY):
-            return True
-        if not is_pulled and self._overstretches(before, after):
-            return True
-        masses, elastic, elastic_after = self.world.masses, self._stored(before), self._stored(after)
-        moving, moving_after = (0.5 * weighted_square(masses, v) for v in (before.velocities, after.velocities))
-        fallen = weighted_way(masses, before.positions, after.positions, self.system.gravity)
-        done = float(np.einsum("ij,ij->", after.impulses, before.velocities + self._dv))
-        pushed = self._body_speed(time, dt) * float(np.sqrt(row_products(after.impulses, after.impulses)).sum())
-        pushed = min(max(done, 0.0), pushed)  # bodies that move do no more of the work of contacts
-        gained = elastic_after - elastic + moving_after - moving - fallen - pushed - max(self._pin_work, 0.0)
-        given = 0.5 * float(masses.sum()) * max(SMALL_SPEED, self._fastest_mover(time, dt)) ** 2
-        allowed = SMALL_GAIN * (moving + elastic) + given + before.lost
-        work = max(done - pushed, -max(-gained, 0.0))  # contacts take up no more than the cloth loses
-        after.pressed = max(before.pressed * math.exp(-dt / MEMORY) - work, 0.0)
-        if gained > allowed:
-            gained -= min(max(work, 0.0), before.pressed)
-        after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + elastic_after))
-        return gained > allowed
-
-    def _calmed(self, before: State, after: State, stored: float) -> State:
-        """`after`, slower where slow cloth gained energy in the step that neither contacts nor what moves gave it.
-
-        `stored` is its elastic energy [J] before. A solve ends with an error that is more than gravity changes in a
-        step of cloth that sways: draped cloth went on at 10 mm/s for ever. Solved ten times as exactly, in four times
-        the iterations, it comes to rest as it does here.
-        """
-        masses = self.world.masses
-        was_moving, moving = (0.5 * weighted_square(masses, state.velocities) for state in (before, after))
-        if not 0.0 < moving < 0.5 * float(masses.sum()) * SMALL_SPEED**2 or self._fastest_mover(self.time, self.dt) > 0:
-            return after
-        fallen = weighted_way(masses, before.positions, after.positions, self.system.gravity)
-        done = float(row_products(after.impulses, after.positions - before.positions).sum()) / self.dt
-        gained = self._stored(after) - stored + moving - was_moving - fallen - max(done, 0.0)
-        if gained <= 0.0:
-            return after
-        change = (math.sqrt(max(1.0 - gained / moving, SLOWED**2)) - 1.0) * after.velocities
-        return replace(after, velocities=after.velocities + change, memory=after.memory + change)
-
-    def _holds_back(self, share: float) -> bool:
-        """Whether more than this share of all vertices were held back: contacts did not see coming what met."""
-        return bool(self.response.held_back > share * len(self.state.positions))
-
-    def _overstretches(self, before: State, after: State) -> bool:
-        """Whether threads were stretched far: a few that are jammed, mostly, which says nothing about the next step."""
-        x, x_new = before.positions, after.positions
-        return len(overstretched(x, x_new, self.topology.edges, self.rest_lengths, self._limits)) > 0
-
-    def _is_pulled(self, last: State, moved: State) -> bool:
-        """Whether a step that was solved again stretches edges as it did before, and nothing was held back."""
-        if self.response.held_back > 0:
-            return False
-        edges = self.topology.edges
-        change = edge_lengths(moved.positions, edges) - edge_lengths(last.positions, edges)
-        return bool((np.abs(change) < SETTLED * self._limits * self.rest_lengths).all())
-
     def _contact_impulses(self) -> Floats:
         """What contacts exerted (n, 3) [N s] in the step, as springs."""
         c, dv = self.response.constraints(), self._dv
         impulses: Floats = c.impulses - block_products(c.drag, dv) - spring_impulses(c.springs, dv)
         return impulses
-
-    def _fastest_mover(self, time: float, dt: float) -> float:
-        """The largest speed [m/s] of bodies, pins and wind in the step."""
-        ways = [group.positions(time + dt) - group.positions(time) for group in self.world.pins]
-        wind = float(np.linalg.norm(self.system.wind.at(time)))
-        return max(wind, self._body_speed(time, dt), *(_longest(way) / dt for way in ways))
-
-    def _body_speed(self, time: float, dt: float) -> float:
-        """The largest speed [m/s] of bodies in the step, that of a plane where the cloth is."""
-        speed = 0.0
-        for body in self.world.bodies:
-            if body.motion is not None:
-                x = self.state.positions if isinstance(body.shape, Plane) else body.triangulate(time)[0]
-                moved = body.moved(time, time + dt)
-                speed = max(speed, _longest(x @ moved[:, :3].T + moved[:, 3] - x) / dt)
-        return speed
 
     def _solve(self, x: Floats, v: Floats, time: float, dt: float) -> tuple[Floats, Floats]:
         """Where the solves lead, and the impulses that constraints exerted."""
@@ -477,8 +341,9 @@ class Simulation:
             report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new, x)
             self.over_limit = report.over_after
         if self.response.uses_springs:
-            self._pin_work = float(row_products(impulses, v + self._dv)[self.pinned].sum())
+            pins = float(row_products(impulses, v + self._dv)[self.pinned].sum())
             impulses = self._contact_impulses()
+            self._work = Work(float(row_products(impulses, v + self._dv).sum()), pins)
         with self.clock("motion"):
             if not self.response.meets_bodies:
                 self._push_out(x, goal, v_new, time, dt)
@@ -544,7 +409,3 @@ class Simulation:
         """Strain of every edge: its length over its length at rest, minus 1."""
         strain: Floats = edge_lengths(self.state.positions, self.topology.edges) / self.rest_lengths - 1.0
         return strain
-
-
-def _longest(ways: Floats) -> float:
-    return float(np.sqrt((ways**2).sum(axis=1).max(initial=0.0)))
