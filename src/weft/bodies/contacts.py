@@ -27,9 +27,11 @@ def find_contacts(
 ) -> PlaneContacts:
     """Every vertex that comes closer than its `clearance` (n,) [m] to a body on its way from x_t0 to x_t1.
 
-    `friction` (n,) is the fabric's coefficient at each vertex, used where a body has none of its own.
+    `friction` (n,) is the fabric's coefficient at each vertex, used where a body has none of its own. Where t0 is t1,
+    the bodies stand still.
     """
     found = []
+    dt = t1 - t0 if t1 != t0 else 1.0
     for index, body in enumerate(bodies):
         kind, size = body.shape.solid()
         poses = (*body.pose(t0), *body.pose(t1))
@@ -46,9 +48,7 @@ def find_contacts(
             np.empty((k, 3)),
             np.empty(k),
         )
-        fill_contacts(
-            kind, size, poses, x_t0, x_t1, clearance, shares, t1 - t0, c.vertices, c.normals, c.gaps, c.velocities
-        )
+        fill_contacts(kind, size, poses, x_t0, x_t1, clearance, shares, dt, c.vertices, c.normals, c.gaps, c.velocities)
         c.friction[:] = friction[c.vertices] if body.friction is None else body.friction
         found.append(c)
     return join_contacts(found)

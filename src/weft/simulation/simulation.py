@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import Floats
+from weft.arrays import Floats, Ints
 from weft.bodies.contacts import find_contacts
 from weft.bodies.shapes import Plane
 from weft.collision.broad import join_meshes
@@ -249,7 +249,9 @@ class Simulation:
                     touching=lambda x_t1, distance: find_contacts(
                         self.world.bodies, x, x_t1, distance, self.friction, time, time + dt
                     ),
+                    touching_end=lambda which, x_t0, x_t1: self._end_contacts(which, x_t0, x_t1, time + dt),
                     body_moves=np.array([body.moved(time, time + dt) for body in self.world.bodies]).reshape(-1, 3, 4),
+                    is_last=dt < 1.5 * SHORTEST,
                 )
             )
         goal, impulses = self._solve(x, v, time, dt)
@@ -321,6 +323,12 @@ class Simulation:
 
     def _contacts(self, x_t0: Floats, x_t1: Floats, time: float, dt: float) -> PlaneContacts:
         return find_contacts(self.world.bodies, x_t0, x_t1, self.clearance, self.friction, time, time + dt)
+
+    def _end_contacts(self, which: Ints, x_t0: Floats, x_t1: Floats, time: float) -> PlaneContacts:
+        """Contacts of the vertices `which` (k,) with bodies as they stand at `time`."""
+        clearance, friction = self.clearance[which], self.friction[which]
+        found = find_contacts(self.world.bodies, x_t0[which], x_t1[which], clearance, friction, time, time)
+        return found._replace(vertices=which[found.vertices])
 
     def _pin_velocities(self, x: Floats, time: float, dt: float) -> Floats:
         targets = [group.positions(time + dt) for group in self.world.pins]

@@ -41,7 +41,7 @@ class Surroundings(NamedTuple):
     """(b,) which body each vertex of `bodies` belongs to; planes are bodies, too, but have no vertices"""
 
 
-def _touch_nothing(x_t1: Floats, distance: Floats) -> PlaneContacts:
+def _touch_nothing(*_: Floats | Ints) -> PlaneContacts:
     return join_contacts([])
 
 
@@ -74,8 +74,12 @@ class StepStart(NamedTuple):
     dt: float
     touching: Callable[[Floats, Floats], PlaneContacts] = _touch_nothing
     """the contacts with bodies on the way to given positions (n, 3), at a given distance (n,) [m]"""
+    touching_end: Callable[[Ints, Floats, Floats], PlaneContacts] = _touch_nothing
+    """those of some vertices (k,) on the way from given positions (n, 3) to others, as bodies stand at the end"""
     body_moves: Floats = np.zeros((0, 3, 4))
     """(bodies, 3, 4) rigid motion of each body in the step: x becomes [:, :3] @ x + [:, 3]"""
+    is_last: bool = False
+    """True where no shorter step will do better: cloth makes way for bodies at any price"""
 
 
 class Response(Protocol):

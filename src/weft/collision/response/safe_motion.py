@@ -14,6 +14,8 @@ from weft.jit import kernel, prange
 
 RESERVE = 0.1  # of the free space between two sides is never given away
 CLOSEST = 4e-6  # [m] nor is this much of it
+TO_SPARE = 1e-9  # [m] more than it needs to be safe is what makes way moved
+SWEEPS = 100  # over pairs that make way, at most
 SETTLED = 2**31 - 1  # passes: a pair that need not be looked at again
 
 
@@ -171,3 +173,61 @@ def hold_back(
                     lowered[v] = now
                     changed = True
     return stuck
+
+
+@kernel(allocates=True)
+def make_way(
+    x: Floats,
+    rows: Ints,
+    is_edges: Bools,
+    normals: Floats,
+    gaps: Floats,
+    n: int,
+    is_driven_inout: Bools,
+    goal_inout: Floats,
+) -> None:
+    """Move goals of cloth (the first n) out of the way of bodies, and of cloth that these drive, pair by pair.
+
+    What is in the way of something driven ends just before it and is driven from then on. Where both sides are, each
+    gives way by half.
+    """
+    go = np.empty(4)
+    for _ in range(SWEEPS):
+        changed = False
+        for q in range(len(rows)):
+            edges = is_edges[q]
+            nx, ny, nz = normals[q, 0], normals[q, 1], normals[q, 2]
+            sep = free_space(x, rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3], edges, nx, ny, nz)
+            need = sep - spare_space(sep) + TO_SPARE
+            for place in range(4):
+                go[place] = along(goal_inout, rows[q, place], nx, ny, nz)
+            low, high = bounds(go[0], go[1], go[2], go[3], edges)
+            if gaps[q] <= 0.0 or low - high >= need - 0.5 * TO_SPARE:
+                continue
+            upper_driven = lower_driven = False
+            for place in range(4):
+                v = rows[q, place]
+                if place == 0 or (edges and place == 1):
+                    upper_driven |= is_driven_inout[v] and go[place] < high + need
+                else:
+                    lower_driven |= is_driven_inout[v] and go[place] > low - need
+            if not (upper_driven or lower_driven):
+                continue
+            if rows[q, 0] >= n or (upper_driven and not lower_driven):
+                floor, ceiling = low, low - need
+            elif rows[q, 3] >= n or not upper_driven:
+                floor, ceiling = high + need, high
+            else:
+                floor, ceiling = 0.5 * (low + high + need), 0.5 * (low + high - need)
+            for place in range(4):
+                v = rows[q, place]
+                is_upper = place == 0 or (edges and place == 1)
+                way = max(floor - go[place], 0.0) if is_upper else min(ceiling - go[place], 0.0)
+                if v < n and way != 0.0:
+                    goal_inout[v, 0] += way * nx
+                    goal_inout[v, 1] += way * ny
+                    goal_inout[v, 2] += way * nz
+                    is_driven_inout[v] = True
+                    changed = True
+        if not changed:
+            break
