@@ -7,10 +7,11 @@ import pytest
 from tests.oracles.dense_system import dense_from_pairs, implicit_matrix, random_system
 from tests.oracles.fixed_system import begin_fixed
 
-from weft.errors import WeftError
+from weft.errors import UnstableError, WeftError
 from weft.integrators import INTEGRATORS, Dynamics, Start
 from weft.integrators.implicit_euler import ImplicitEuler, ImplicitEulerParameters
 from weft.jit import threads_for
+from weft.linear import filtered
 from weft.linear.constraints import build_constraints
 from weft.linear.springs import build_springs
 from weft.scene.schema import Scene
@@ -110,6 +111,17 @@ def test_iterations_are_counted_and_limited(rng):
     )
     integrator.solve(build_constraints(30))
     assert integrator.iterations == 3
+
+
+def test_a_solve_that_goes_astray_is_not_taken_for_an_answer(rng, monkeypatch):
+    """The step is then halved; kept, it threw resting cloth about at 20 m/s."""
+    pairs, stiffness, damping, masses, extra = random_system(rng, 30, 90)
+    integrator = ImplicitEuler(pairs, 30, ImplicitEulerParameters(max_iterations=3))
+    dynamics = Dynamics(masses, rng.normal(size=(30, 3)), pairs, stiffness, damping, extra)
+    begin_fixed(integrator, dynamics, np.zeros((30, 3)), 0.01)
+    monkeypatch.setattr(filtered, "solve_filtered", lambda *_: (3, 1.5))
+    with pytest.raises(UnstableError, match="no solution in 3 iterations"):
+        integrator.solve(build_constraints(30))
 
 
 def test_stable_at_a_thirtieth_of_a_second_with_a_thousand_times_the_stiffness():

@@ -101,7 +101,7 @@ class FilteredSystem:
         dv = c.change + block_products(c.filters, guess)
         if self._work is None:
             self._work = build_work(self.matrix, self._patches)
-        iterations, _ = solve_filtered(
+        iterations, residual = solve_filtered(
             self.matrix,
             c.springs,
             self._patches,
@@ -119,6 +119,8 @@ class FilteredSystem:
         # conjugate gradients stop at once where a number is not one
         if not (is_finite(dv) and is_finite(right) and np.isfinite(self._patches.piece_blocks).all()):
             raise UnstableError("implicit step: unstable at this step, forces are not finite; use more steps_per_frame")
+        if iterations == max_iterations and residual > 1.0:
+            raise UnstableError(f"implicit step: no solution in {iterations} iterations; use more steps_per_frame")
         held = held_vertices(c)
         if self._n_pieces == 1 or len(c.springs.vertices) == 0:  # else they could meet each other
             self._shift_pieces(c, right, held, dv)

@@ -250,17 +250,22 @@ def invert_modes(blocks: Floats, k: int, inverse_out: Floats) -> None:
     """Overwrite the inverse of block k, symmetric and not negative; 0 for ways to move that others already cover.
 
     What rounding leaves that is not symmetric would grow from patch to patch: with 401 x 401 vertices, solves failed.
+    In a fixed order, a patch of two vertices that can turn about itself left a way to move that was nothing but
+    rounding, and solves failed, too.
     """
     for r in range(MODES):
         for c in range(MODES):
             inverse_out[k, r, c] = 0.5 * (blocks[k, r, c] + blocks[k, c, r])
-    for p in range(MODES):  # sweeps: after all of them the negative inverse is left
-        d = inverse_out[k, p, p]
-        if d <= LOST * blocks[k, p, p] or d <= 0.0:
-            for r in range(MODES):
-                inverse_out[k, r, p] = inverse_out[k, p, r] = 0.0
-            continue
-        d = 1.0 / d
+    left = 2**MODES - 1
+    for _ in range(MODES):  # sweeps, the way that is least covered first: after all the negative inverse is left
+        p, most = -1, LOST
+        for c in range(MODES):
+            if left >> c & 1 and inverse_out[k, c, c] > most * blocks[k, c, c]:
+                p, most = c, inverse_out[k, c, c] / blocks[k, c, c]
+        if p < 0:
+            break
+        left ^= 1 << p
+        d = 1.0 / inverse_out[k, p, p]
         for r in range(MODES):
             if r == p:
                 continue
@@ -274,7 +279,8 @@ def invert_modes(blocks: Floats, k: int, inverse_out: Floats) -> None:
         inverse_out[k, p, p] = -d
     for r in range(MODES):
         for c in range(MODES):
-            inverse_out[k, r, c] = -inverse_out[k, r, c]
+            is_covered = left >> r & 1 or left >> c & 1
+            inverse_out[k, r, c] = 0.0 if is_covered else -inverse_out[k, r, c]
 
 
 @kernel(inline=True)
