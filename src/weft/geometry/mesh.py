@@ -72,6 +72,21 @@ def build_grid(size: tuple[float, float], vertices: tuple[int, int]) -> Mesh:
     return Mesh(np.ascontiguousarray(positions), triangles, np.ascontiguousarray(material), (m, n))
 
 
+def local_heights(mesh: Mesh, rings: int) -> Floats:
+    """(n,) [m] the smallest height of the triangles no more than so many edges away; infinite where there are none."""
+    corners = mesh.positions[mesh.triangles]
+    doubled = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    least: Floats = np.full(mesh.n_vertices, np.inf)
+    np.minimum.at(least, mesh.triangles, (doubled / longest)[:, None])
+    i, j = mesh.topology.edges.T
+    for _ in range(rings):
+        before = least.copy()
+        np.minimum.at(least, i, before[j])
+        np.minimum.at(least, j, before[i])
+    return least
+
+
 def read_mesh(path: Path | str) -> Mesh:
     """Read a mesh file. Vertices keep the file's order; quads and polygons are cut into triangles.
 

@@ -121,7 +121,8 @@ class Cloth(Parameters):
     pins: list[Pin] = quantity("vertices that are held", default=[])
     velocity: Vector = quantity("velocity at the start", unit="m/s", default=(0.0, 0.0, 0.0))
     contact_distance: float | None = quantity(
-        "distance kept to bodies; by default the thickness or 0.2 of the mean edge, whichever is larger",
+        "distance kept to bodies and cloth; by default the thickness or 0.2 of the mean edge, whichever is larger; "
+        "less in the engine where triangles are so small that it is more than 0.7 of their height",
         unit="m",
         default=None,
         ge=1e-6,

@@ -17,7 +17,7 @@ from weft.collision.response import MAY_TOUCH, TOUCHES, StepStart, Surroundings
 from weft.errors import UnstableError, WeftError
 from weft.geometry.contacts import PlaneContacts
 from weft.geometry.edges import edge_lengths
-from weft.geometry.mesh import Mesh
+from weft.geometry.mesh import Mesh, local_heights
 from weft.geometry.rows import differing, drift, fall, is_finite, row_products
 from weft.integrators import Start, check_fit
 from weft.jit import Crew
@@ -37,6 +37,8 @@ from weft.simulation.system import ClothSystem
 from weft.simulation.untangling import Untangled, refuse_cloth_inside_bodies, untangle_start
 from weft.strain import Springs, build_springs
 
+HEIGHT_SHARE = 0.7  # of the height of the triangles around: cloth keeps no larger distances,
+FINE_RINGS = 2  # nor does what is so many edges away; draped, it was torn by them from 1.1 heights on
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.05  # a thread stretched further, and by more than a quarter of this in one step: it was too long
 FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
@@ -47,6 +49,7 @@ SHORT = 1.0 / 120.0  # [s] if it is longer than this; if that was not for a thre
 SOME = 0.005  # or with more than so many of all vertices held back, also those after it, while inertia strays
 CROWDED = 0.25  # and not few are held back, or springs are more than so many of all vertices: what hangs free may stray
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
+BACK = 0.5  # [m/s] at which a pin that gave way goes back to where it belongs, at most
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
@@ -111,6 +114,9 @@ class Simulation:
         self._work = Work(0.0, 0.0)
         counts = [piece.mesh.n_vertices for piece in world.pieces]
         self.clearance = np.repeat([piece.contact_distance for piece in world.pieces], counts)
+        if classes["response"].uses_springs:  # which would part neighbours in the mesh that are nearer at rest
+            heights = [local_heights(piece.mesh, FINE_RINGS) for piece in world.pieces]
+            self.clearance = np.minimum(self.clearance, HEIGHT_SHARE * np.concatenate(heights))
         self.friction = np.repeat([piece.fabric.friction for piece in world.pieces], counts)
         self._solid = [body for body in world.bodies if not isinstance(body.shape, Plane)]
         meshes = [Mesh(*body.triangulate(0.0)) for body in self._solid]
@@ -331,8 +337,17 @@ class Simulation:
         return found._replace(vertices=which[found.vertices])
 
     def _pin_velocities(self, x: Floats, time: float, dt: float) -> Floats:
-        targets = [group.positions(time + dt) for group in self.world.pins]
-        return (np.concatenate(targets) - x[self.pinned]) / dt if targets else np.zeros((0, 3))
+        """What takes pins where they belong (p, 3) [m/s]; one that had to give way comes back no faster than `BACK`.
+
+        The shorter the step, the faster it came: cloth whose pin was held up by a box was thrown about at 50 m/s.
+        """
+        if not self.world.pins:
+            return np.zeros((0, 3))
+        before, after = (np.concatenate([group.positions(t) for group in self.world.pins]) for t in (time, time + dt))
+        late = before - x[self.pinned]
+        too_far = np.maximum(1.0 - dt * BACK / np.maximum(np.linalg.norm(late, axis=1), 1e-300), 0.0)
+        velocities: Floats = (after - too_far[:, None] * late - x[self.pinned]) / dt
+        return velocities
 
     def _moved(self, state: State, goal: Floats, impulses: Floats, time: float, dt: float) -> State | None:
         """The state at the end of the step: strain limited, out of bodies, then as far as the response lets it go."""
@@ -348,10 +363,6 @@ class Simulation:
                     self._dv, goal = self._dv + change, eased
             report = self.strain.apply(self.world.masses, self.pinned, dt, goal, v_new, x)
             self.over_limit = report.over_after
-        if self.response.uses_springs:
-            pins = float(row_products(impulses, v + self._dv)[self.pinned].sum())
-            impulses = self._contact_impulses()
-            self._work = Work(float(row_products(impulses, v + self._dv).sum()), pins)
         with self.clock("motion"):
             if not self.response.meets_bodies:
                 self._push_out(x, goal, v_new, time, dt)
@@ -360,6 +371,9 @@ class Simulation:
                 return None
             if self.response.uses_springs:
                 x_new = self._easing.released(x, x_new, goal, self.response)
+                pins = float(row_products(impulses, x_new - x)[self.pinned].sum()) / dt
+                impulses = self._contact_impulses()
+                self._work = Work(float(row_products(impulses, v + self._dv).sum()), pins)
             held = differing(x_new, goal)
             v_new[held] = (x_new[held] - x[held]) / dt
             final_velocity = getattr(self.integrator, "final_velocity", None)

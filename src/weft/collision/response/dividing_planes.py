@@ -113,19 +113,31 @@ class DividingPlanes:
         self._is_pinned[start.pinned] = True
         self._finder.search(self._x, self._likely, 2.0 * self._margin)
         self._pairs, beside = self._finder.near(self._x, self._likely, self._expected, 2.0 * self._margin)
-        self._hold_pins()
+        self._pin_velocities = self._yielded(start)
+        self._hold_pins(self._pin_velocities)
         # What lies on cloth is not expected to fall through it: drawn to the floor, layers that are nearer to it than
         # they would fall in a step pressed on what is below them with a hundred times their weight.
         falls = chosen_rows(start.touches == TOUCHES, start.ahead, start.x_free)
         self._planes = self._add_planes(start.contacts, falls)
         self._springs = self._add_springs(beside)
 
-    def _hold_pins(self) -> None:
-        """Constraints anew, of pins alone."""
+    def _yielded(self, start: StepStart) -> Floats:
+        """The velocities (p, 3) of pins, those that would enter bodies stopped before them, or pushed along."""
+        if len(start.pinned) == 0:
+            return start.pin_velocities
+        goal = start.x.copy()
+        goal[start.pinned] += start.dt * start.pin_velocities
+        self._look_ahead(start.touching(goal, self._clearance), start.x)
+        moved = self._before_planes(goal)[start.pinned]
+        yields = differing(moved, goal[start.pinned])
+        return np.where(yields[:, None], (moved - start.x[start.pinned]) / start.dt, start.pin_velocities)
+
+    def _hold_pins(self, velocities: Floats) -> None:
+        """Constraints anew, of pins alone, which go on at `velocities` (p, 3)."""
         start, n = self._start, len(self._start.x)
         self._held, self.touches = build_constraints(n), np.zeros(n, np.uint8)
         self._held.filters[start.pinned] = 0.0
-        self._held.change[start.pinned] = start.pin_velocities - start.v[start.pinned]
+        self._held.change[start.pinned] = velocities - start.v[start.pinned]
 
     def _add_springs(self, beside: int) -> Springs:
         """Springs of all pairs that bear, but the first `beside`: a vertex on a body meets the body's own surface."""
@@ -176,10 +188,25 @@ class DividingPlanes:
                 slips,
             )
             count += len(which)
+        self._spare_levers(vertices, weights, along, pushes)
         springs = build_springs(vertices, weights, slips.normals, along, slips.drags, n)
         self._pushes, self._are_touching, self._is_loose = pushes, touches, is_loose
         add_pushes(weights, springs.starts, springs.items, pushes, touches, self._held.impulses, self.touches)
         return springs
+
+    def _spare_levers(self, vertices: Ints, weights: Floats, along_inout: Floats, pushes_inout: Floats) -> None:
+        """Weaken springs of which pins take the most: what is free would have to go the way of the contact many times.
+
+        An edge that touches a ball near its pinned end turned about it at 20 m/s.
+        """
+        if len(self._start.pinned) == 0:
+            return
+        held = self._is_pinned[vertices]
+        some = np.flatnonzero((held & (weights != 0.0)).any(axis=1))
+        squares = weights[some] ** 2
+        free = np.where(held[some], 0.0, squares).sum(axis=1) / squares.sum(axis=1)
+        for part in (along_inout, pushes_inout, self._slips.drags, self._slips.limits):
+            part[some] *= free if part.ndim == 1 else free[:, None]
 
     def _add_planes(self, contacts: PlaneContacts, goal: Floats) -> tuple[PlaneContacts, Slips]:
         """The same law for vertices on the tangent planes of bodies, those that are met on the way to `goal` (n, 3).
@@ -229,14 +256,16 @@ class DividingPlanes:
         `contacts` are those along the way there. They take the place of those with bodies that were foreseen: what
         pulled is let go, and what is met is met. Cloth that was drawn to a body by its threads had no contact with it
         and was stopped close before it. Pressed so far together, it bore a hundred times its weight in the next step,
-        and stuck: dragged over a ball, it stretched by 15 %.
+        and stuck: dragged over a ball, it stretched by 15 %. Pins that were stopped go on as far as they got.
 
         Drag is as strong as friction at the speed that a contact slips with when the step starts. One that stuck drags
         far harder once it is torn loose: where it drags by more than friction allows, it becomes a force, that of
         Coulomb, against where it goes.
         """
         s, start = self._springs, self._start
-        self._hold_pins()
+        got = (self._ends[start.pinned] - start.x[start.pinned]) / start.dt
+        stopped = further_apart(start.dt * got, start.dt * self._pin_velocities, CLOSEST)
+        self._hold_pins(np.where(stopped[:, None], got, self._pin_velocities))
         self._planes = c, slips = self._add_planes(contacts, start.x + start.dt * v)
         self._pushes += let_slide(s.vertices, s.weights, self._slips, start.v, v)
         held = self._held
@@ -289,10 +318,14 @@ class DividingPlanes:
     def _look_ahead(self, contacts: PlaneContacts, x: Floats) -> tuple[PlaneContacts, Floats, Floats]:
         """Take up the planes that vertices meet on the way from `x` (n, 3) to an end.
 
-        Also the free space before each at the start, and what of it is to be left at the end.
+        Also the free space before each at the start, and what of it is to be left at the end. A pin that starts in a
+        body is fixed to it, or was put there; one outside stays outside.
         """
-        c = self._of_free_vertices(contacts)
+        c = contacts
         start = c.gaps + self._clearance[c.vertices] + self._start.dt * row_products(c.velocities, c.normals)
+        if len(self._start.pinned) > 0:
+            counts = ~self._is_pinned[c.vertices] | (start > CLOSEST)
+            c, start = c.select(counts), start[counts]
         self._ahead, self._ahead_from = (c, start, start - spare_of(start)), x
         return self._ahead
 
@@ -376,7 +409,9 @@ class DividingPlanes:
             held = np.flatnonzero(share < 1.0)
             before, x = x, goal.copy()
             x[held] = before[held] + share[held, None] * (goal[held] - before[held])
-            self.held_back = int(np.count_nonzero(share[held[held < n]] < DONE))
+            free = held[held < n]
+            free = free[~self._is_pinned[free]]  # a pin that gives way is no surprise
+            self.held_back = int(np.count_nonzero(share[free] < DONE))
             if self.held_back == 0 or left == 0:
                 break
             marks, share = np.zeros(len(goal), np.uint8), np.ones(len(goal))
