@@ -119,3 +119,21 @@ def test_times_must_increase(times):
 def test_no_keyframes_are_refused():
     with pytest.raises(ValidationError):
         motion()
+
+
+def test_turns_are_counted_with_all_their_revolutions():
+    m = motion({"time": 1.0}, {"time": 2.0, "turn": (0.0, 0.0, 720.0)}, {"time": 4.0, "turn": (0.0, 0.0, 700.0)})
+    assert m.turned(0.0, 1.0) == 0.0
+    assert m.turned(1.25, 1.75) == pytest.approx(360.0)
+    assert m.turned(1.5, 3.0) == pytest.approx(360.0 + 10.0)
+    assert m.turned(3.5, 9.0) == pytest.approx(5.0)
+
+
+def test_no_less_than_a_body_turns_is_counted():
+    """About changing axes, and softly."""
+    frames = [{"time": 0.0, "turn": (170.0, 0.0, 0.0)}, {"time": 1.0, "turn": (0.0, -170.0, 20.0)}]
+    for ease in (False, True):
+        m = motion(*frames, ease=ease)
+        for t0 in np.linspace(0.0, 0.95, 20):
+            a, b = (pose_at(m, t, STILL).rotation for t in (t0, t0 + 0.05))
+            assert np.rad2deg(Rotation.from_matrix(b @ a.T).magnitude()) <= m.turned(t0, t0 + 0.05) + 1e-9

@@ -13,6 +13,8 @@ from weft.arrays import Floats
 from weft.explain import problem_at
 from weft.parameters import Parameters, Vector, quantity
 
+STEEPEST = 1.5  # times the mean speed: the largest of a motion that starts and stops softly
+
 
 class Keyframe(Parameters):
     """Where a body or a pin is at one time, relative to where the scene puts it.
@@ -59,6 +61,17 @@ class Motion(Parameters):
         s = (time - times[k]) / (times[k + 1] - times[k])
         return self.keyframes[k], self.keyframes[k + 1], s * s * (3.0 - 2.0 * s) if self.ease else s
 
+    def turned(self, t0: float, t1: float) -> float:
+        """How far it turns from `t0` to `t1` [deg], all revolutions counted, or somewhat more."""
+        total = 0.0
+        for first, second in pairwise(self.keyframes):
+            share = (min(t1, second.time) - max(t0, first.time)) / (second.time - first.time)
+            a, b = np.array(first.turn), np.array(second.turn)
+            angle = float(np.linalg.norm(b - a))
+            angle = angle if _are_parallel(a, b) else min(angle, 180.0)
+            total += max(share, 0.0) * angle * (STEEPEST if self.ease else 1.0)
+        return total
+
 
 class Pose(NamedTuple):
     """A rotation about the origin of a body, then a displacement: world = rotation @ local + position."""
@@ -87,9 +100,13 @@ def pose_at(motion: Motion | None, time: float, start: Pose) -> Pose:
 
 def _turn_between(a: Floats, b: Floats, s: float) -> Rotation:
     """From the rotation vector `a` to `b` [rad]: about one axis by the angle given, or else the shortest way."""
-    if np.linalg.norm(np.cross(a, b)) <= 1e-9 * np.linalg.norm(a) * np.linalg.norm(b):
+    if _are_parallel(a, b):
         return Rotation.from_rotvec((1.0 - s) * a + s * b)  # 360 degrees are a revolution: the shortest way is rest
     return Slerp([0.0, 1.0], Rotation.from_rotvec([a, b]))(s)
+
+
+def _are_parallel(a: Floats, b: Floats) -> bool:
+    return bool(np.linalg.norm(np.cross(a, b)) <= 1e-9 * np.linalg.norm(a) * np.linalg.norm(b))
 
 
 def scale_at(motion: Motion | None, time: float) -> Floats:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.arrays import Floats, Ints
+from weft.bodies import Body
 from weft.bodies.shapes import Plane
 from weft.geometry.edges import edge_lengths, overstretched
 from weft.geometry.rows import row_products, weighted_square, weighted_way
@@ -134,15 +135,16 @@ class Judge:
         change = edge_lengths(moved.positions, self._edges) - edge_lengths(last.positions, self._edges)
         return bool((np.abs(change) < SETTLED * self._limits * self._rest).all())
 
+    def speed_of(self, body: Body, x: Floats, time: float, dt: float) -> float:
+        """The largest speed [m/s] of a body in the step, that of a plane where the cloth is."""
+        if body.motion is None:
+            return 0.0
+        points = x if isinstance(body.shape, Plane) else body.triangulate(time)[0]
+        moved = body.moved(time, time + dt)
+        return _longest(points @ moved[:, :3].T + moved[:, 3] - points) / dt
+
     def _body_speed(self, x: Floats, time: float, dt: float) -> float:
-        """The largest speed [m/s] of bodies in the step, that of a plane where the cloth is."""
-        speed = 0.0
-        for body in self._world.bodies:
-            if body.motion is not None:
-                points = x if isinstance(body.shape, Plane) else body.triangulate(time)[0]
-                moved = body.moved(time, time + dt)
-                speed = max(speed, _longest(points @ moved[:, :3].T + moved[:, 3] - points) / dt)
-        return speed
+        return max((self.speed_of(body, x, time, dt) for body in self._world.bodies), default=0.0)
 
     def _other_speed(self, time: float, dt: float) -> float:
         """The largest speed [m/s] of pins and wind in the step."""

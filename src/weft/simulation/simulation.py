@@ -50,6 +50,7 @@ SOME = 0.005  # or with more than so many of all vertices held back, also those 
 CROWDED = 0.25  # and not few are held back, or springs are more than so many of all vertices: what hangs free may stray
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
 BACK = 0.5  # [m/s] at which a pin that gave way goes back to where it belongs, at most
+MAX_TURN = 30.0  # [deg] of a body in a step: a blade that turns by 150 passed cloth on its way
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
 
@@ -204,6 +205,8 @@ class Simulation:
 
     def _advance(self, state: State, time: float, dt: float, halvings: int) -> State:
         """One step of `dt`, or two of half of it where one is too long (see `_try`)."""
+        if self.response.uses_springs and halvings > 0 and self._turns_far(time, dt):
+            return self._advance_halves(state, time, dt, halvings)
         try:
             moved = self._try(state, time, dt)
         except UnstableError:
@@ -213,7 +216,7 @@ class Simulation:
         if moved is not None:
             return moved
         if halvings == 0:
-            raise WeftError(f"at {time:.4g} s the cloth is crushed: there is no room left between bodies that close in")
+            raise WeftError(f"at {time:.4g} s the cloth is crushed: {self._crushed_where(time, dt)}")
         return self._advance_halves(state, time, dt, halvings)
 
     def _advance_halves(self, state: State, time: float, dt: float, halvings: int) -> State:
@@ -223,6 +226,23 @@ class Simulation:
         middle = self._advance(before, time, half, halvings - 1)
         end = self._advance(replace(middle, memory=state.memory[:0]), time + half, half, halvings - 1)
         return replace(end, memory=state.memory[:0], impulses=middle.impulses + end.impulses)
+
+    def _crushed_where(self, time: float, dt: float) -> str:
+        """What to tell who runs into it."""
+        crushed = getattr(self.response, "crushed", None)
+        if crushed is None:
+            return "it finds no room on its way; use more steps_per_frame"
+        vertex, body = crushed
+        piece = next(k for k in reversed(range(len(self.world.pieces))) if self.world.pieces[k].first <= vertex)
+        name = f"vertex {vertex - self.world.pieces[piece].first} of cloth.{piece}"
+        speed = self.judge.speed_of(self.world.bodies[body], self.state.positions, time, dt)
+        where = self.world.bodies[body].name
+        return f"{name} finds no room before {where}, which moves at {speed:.2g} m/s; let bodies close in no further"
+
+    def _turns_far(self, time: float, dt: float) -> bool:
+        """Whether a body turns by more than its surface may: in a step it goes straight from its start to its end."""
+        motions = [body.motion for body in self.world.bodies]
+        return any(motion is not None and motion.turned(time, time + dt) > MAX_TURN for motion in motions)
 
     def _try(self, state: State, time: float, dt: float) -> State | None:
         """The state after one step; None where it is too long: cloth cannot make way for a body, or it went wrong.

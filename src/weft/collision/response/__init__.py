@@ -94,7 +94,8 @@ class Response(Protocol):
     would pull if velocities change by (n, 3), and returns whether there were any. `revise(contacts, v)` takes up
     what a solve showed that led to the velocities `v` (n, 3), before it is solved again: `contacts` with bodies on the
     way there, and friction that is no more than Coulomb's; `missed_bodies` says that the last `finish`
-    stopped many vertices close before bodies out of whose reach they had started: contacts did not foresee it"""
+    stopped many vertices close before bodies out of whose reach they had started: contacts did not foresee it.
+    `crushed` is a vertex for which it found no room, and the body that takes it; None where it found some"""
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are
     pushed out of them before it"""

@@ -100,7 +100,9 @@ class DividingPlanes:
         self._body_friction, self._masses = surroundings.body_friction, surroundings.masses
         self._finder = PairFinder(surroundings, PRESSED)
         self._margin = MARGIN * float(surroundings.clearance.max())
+        self._body_of = surroundings.body_of
         self.held_back, self.missed_bodies = 0, False
+        self.crushed: tuple[int, int] | None = None
 
     def begin(self, start: StepStart) -> None:
         self._start = start
@@ -373,7 +375,19 @@ class DividingPlanes:
             ends[:n] = self._before_planes(ends[:n])
             make_way(x, *watched, n, is_driven, ends)
             goal = np.concatenate([self._before_planes(ends[:n]), ends[n:]])
+        self.crushed = self._nearest_crushed(watched, late)
         return None
+
+    def _nearest_crushed(self, watched: Watched, late: Ints) -> tuple[int, int] | None:
+        """A vertex that finds no room, and the body that takes it: of `late` ones, or nearest to a body's surface."""
+        c, n = self._ahead[0], len(self._start.x)
+        if len(late) > 0:
+            return int(late[0]), int(c.bodies[c.vertices == late[0]][0])
+        gaps = np.where((watched.rows >= n).any(axis=1), watched.gaps, np.inf)
+        if not np.isfinite(gaps).any():
+            return None
+        row = watched.rows[np.argmin(gaps)]
+        return int(row[row < n][0]), int(self._body_of[row[row >= n][0] - n])
 
     def follow(self, goal: Floats) -> Floats:
         """From where `finish` ended as far towards `goal` (n, 3) as is safe; `held_back` does not become less."""
