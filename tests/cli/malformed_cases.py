@@ -296,6 +296,7 @@ RECORDINGS = [
     Case("check garbage", ["check", "a.obj"], "a.obj: damaged, or not OBJ …", {"a.obj": bytes(range(256))}),
     Case("check text", ["check", "notes.md"], "notes.md: cannot read '.md' files; use …", {"notes.md": "x"}),
     *recording("no frame", GOOD_META, "r: holds no frame yet; run its scene first"),
+    *recording("positions cut short", GOOD_META, "r/positions.f32: holds 0 of 1 frames; run the scene again with --resume", **{**FRAME, "positions.f32": b""}),
     recording("no triangles", GOOD_META, "r/triangles.npy: missing or damaged; run the scene again", **FRAME)[0],
     recording("scene with a wrong key", {**GOOD_META, "scene": {"cloths": []}}, "r/meta.json: scene: cloths: unknown key; did you mean 'cloth'?", **FRAME)[0],
     Case("render to no file", ["render", "r"], "Missing option …--output'; see weft render --help"),

@@ -155,6 +155,13 @@ def test_damaged_tails_are_replaced(scene_file, whole, tmp_path, cut):
     assert numbers(path) == numbers(whole)
 
 
+def test_a_longer_run_says_so_in_its_recording(scene_file, tmp_path):
+    weft.run(weft.load_scene(scene_file, ["duration=0.125"]), tmp_path / "r")
+    longer = weft.run(scene_file, tmp_path / "r", resume=True)
+    assert longer.n_due == len(longer) == weft.load_scene(scene_file).n_frames + 1
+    assert longer.scene.duration == weft.load_scene(scene_file).duration
+
+
 def start(scene_file: Path, path: Path, threads: int, *options: str) -> subprocess.Popen[bytes]:
     code = "import sys; from weft.cli import main; main()"
     command = [sys.executable, "-c", code, "run", str(scene_file), "-o", str(path), "--threads", str(threads), *options]

@@ -47,5 +47,7 @@ def check(
             c = counts[k]
             typer.echo(f"frame {k}: {c.itself} pairs of cloth triangles cross, {c.bodies} of cloth and body")
         verdict = f"{len(crossing)} with intersections" if crossing else "no intersection"
-        typer.echo(f"{source}: {len(counts)} {'frame' if len(counts) == 1 else 'frames'} checked, {verdict}")
+        due = recording.n_due if recording is not None else 1
+        missing = f" (of {due}: the run is not done; go on with --resume)" if len(counts) < due else ""
+        typer.echo(f"{source}: {len(counts)} {'frame' if len(counts) == 1 else 'frames'} checked, {verdict}{missing}")
     return 1 if crossing else 0

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 VISIBLE_LAG = 1e-5  # [m] of a pin: less is rounding
+LARGE_STRETCH = 0.5  # of its length: cloth would have torn
 EXAMPLE = "Example: weft run tablecloth -o out/denim --set cloth.0.fabric=denim --set duration=1"
 
 
@@ -61,6 +62,7 @@ def run(
         "max_intersections": max(row["intersections"] + row["body_intersections"] for row in rows),
         "vertices_inside_bodies": max(row["inside"] for row in rows),
         "max_stretch": max(row["max_stretch"] for row in rows),
+        "most_stretched_frame": max(range(len(rows)), key=lambda k: rows[k]["max_stretch"]),
         "max_pin_lag": max(row.get("pin_lag", 0.0) for row in rows),
         "untangled": recording.meta.get("untangled"),
         "seconds": _by_stage(rows),
@@ -84,7 +86,11 @@ def describe_start(untangled: dict[str, float]) -> str:
     found = ", ".join(f"{untangled[key]} {word}" for key, word in words.items() if untangled[key])
     pins = f", {untangled['pins']} of them pinned" if untangled["pins"] else ""
     left = f"; {untangled['left']} are left" if untangled["left"] else ""
-    return f"untangled the start: {found}; moved vertices by up to {1e3 * untangled['moved']:.2g} mm{pins}{left}"
+    return f"untangled the start: {found}; moved vertices by up to {_length(untangled['moved'])}{pins}{left}"
+
+
+def _length(metres: float) -> str:
+    return f"{metres:.2g} m" if metres >= 0.1 else f"{1e3 * metres:.2g} mm"
 
 
 def _by_stage(rows: list[dict[str, dict[str, float]]]) -> dict[str, float]:
@@ -106,5 +112,7 @@ def _verdict(summary: dict[str, object]) -> str:
         f", {summary['vertices_inside_bodies']} vertices inside bodies" if summary["vertices_inside_bodies"] else ""
     )
     lag = float(str(summary["max_pin_lag"]))
-    yielding = f"; pins gave way by up to {1e3 * lag:.2g} mm so as not to cross" if lag > VISIBLE_LAG else ""
-    return f"{crossing}{inside}{yielding}"
+    yielding = f"; pins gave way by up to {_length(lag)} so as not to cross" if lag > VISIBLE_LAG else ""
+    stretch = float(str(summary["max_stretch"]))
+    torn = f"; stretched by {stretch:.0%} in frame {summary['most_stretched_frame']}: pins or bodies pull too far"
+    return f"{crossing}{inside}{yielding}{torn if stretch > LARGE_STRETCH else ''}"

@@ -68,6 +68,11 @@ class Recording:
         return len(self.certificates)
 
     @property
+    def n_due(self) -> int:
+        """How many frames it has when its run is done."""
+        return int(self.meta.get("n_frames", len(self)))
+
+    @property
     def positions(self) -> npt.NDArray[np.float32]:
         """(frames, n, 3) float32 [m], mapped from disk."""
         return self._array("positions")
@@ -80,8 +85,10 @@ class Recording:
         return self._array("velocities")
 
     def _array(self, name: str) -> npt.NDArray[np.float32]:
-        file, n = self.path / f"{name}.f32", self.n_vertices
-        frames = min(len(self), file.stat().st_size // (12 * n)) if file.exists() else 0
+        file, n, frames = self.path / f"{name}.f32", self.n_vertices, len(self)
+        there = file.stat().st_size // (12 * n) if file.exists() else 0
+        if there < frames:
+            raise WeftError(f"{file}: holds {there} of {frames} frames; run the scene again with --resume")
         if frames == 0:
             return np.zeros((0, n, 3), np.float32)
         return np.memmap(file, np.float32, "r", shape=(frames, n, 3))
@@ -173,6 +180,9 @@ class Recorder:
             if checkpoint is not None and checkpoint[0] < rows:
                 frame, state = checkpoint
                 self.simulation.state = state
+                scene = self.simulation.scene
+                meta = Recording(self.path).meta | {"n_frames": scene.n_frames + 1, "scene": _scene_values(scene)}
+                _write_whole(self.path / META, json.dumps(meta, indent=1).encode())  # it may last longer now
                 self._open(frame + 1)
                 return
         self.start()
