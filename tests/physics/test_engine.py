@@ -210,7 +210,7 @@ def test_pins_yield_where_they_would_force_cloth_through_cloth():
     lag = simulation.pin_lag()
     assert lag > 0.1
     assert simulation.frame(12).certificate.pin_lag == pytest.approx(lag, rel=1e-2)
-    for _ in range(36):
+    for _ in range(40):
         simulation.step()
         assert crossings(simulation) == 0
     assert simulation.pin_lag() < 1e-6, "they are back where they belong"

@@ -27,6 +27,7 @@ MANY = 0.03  # of all vertices held back: a step that holds back more went wrong
 SMALL_GAIN = 0.02  # of its kinetic and elastic energy: so much cloth may gain from nowhere in a step,
 SMALL_SPEED = 0.05  # [m/s] and as much as this speed would give it; cloth that is slower gives it back at once,
 SLOWED = 0.5  # but keeps this share of its velocity
+STOPPED = 0.1  # or this one, where a shortest step threw cloth about
 LOSS_KEPT = 0.1  # of the same: what it lost in steps before it may gain, but no more than this
 MEMORY = 0.25  # [s] in which contacts forget what they took up
 FAR = 3.0  # inertia strays where it alone would store so many times the kinetic and elastic energy
@@ -79,6 +80,19 @@ class Judge:
             return True
         if not is_pulled and self.overstretches(before, after):
             return True
+        return self._excess(before, after, work, time, dt) > 0.0
+
+    def tamed(self, before: State, after: State, work: Work, time: float, dt: float) -> State:
+        """`after`, slower where cloth gained energy that nothing gave it: for steps that are not tried again."""
+        excess = self._excess(before, after, work, time, dt)
+        if excess <= 0.0:
+            return after
+        return _slowed(
+            after, excess / max(0.5 * weighted_square(self._world.masses, after.velocities), 1e-300), STOPPED
+        )
+
+    def _excess(self, before: State, after: State, work: Work, time: float, dt: float) -> float:
+        """The energy [J] that a step gained beyond what it may; what it lost is booked in `after`."""
         masses, elastic, elastic_after = self._world.masses, self.stored(before), self.stored(after)
         moving, moving_after = (0.5 * weighted_square(masses, v) for v in (before.velocities, after.velocities))
         fallen = weighted_way(masses, before.positions, after.positions, self._system.gravity)
@@ -93,7 +107,7 @@ class Judge:
         if gained > allowed:
             gained -= min(max(taken, 0.0), before.pressed)
         after.lost = min(max(before.lost - gained, 0.0), LOSS_KEPT * (moving_after + elastic_after))
-        return gained > allowed
+        return gained - allowed
 
     def calmed(self, before: State, after: State, stored: float, time: float, dt: float) -> State:
         """`after`, slower where slow cloth gained energy in the step that neither contacts nor what moves gave it.
@@ -111,10 +125,7 @@ class Judge:
         fallen = weighted_way(masses, before.positions, after.positions, self._system.gravity)
         done = float(row_products(after.impulses, after.positions - before.positions).sum()) / dt
         gained = self.stored(after) - stored + moving - was_moving - fallen - max(done, 0.0)
-        if gained <= 0.0:
-            return after
-        change = (math.sqrt(max(1.0 - gained / moving, SLOWED**2)) - 1.0) * after.velocities
-        return replace(after, velocities=after.velocities + change, memory=after.memory + change)
+        return after if gained <= 0.0 else _slowed(after, gained / moving, SLOWED)
 
     def holds_back(self, share: float) -> bool:
         """Whether more than this share of all vertices were held back: contacts did not see coming what met."""
@@ -151,6 +162,12 @@ class Judge:
         ways = [group.positions(time + dt) - group.positions(time) for group in self._world.pins]
         wind = float(np.linalg.norm(self._system.wind.at(time)))
         return max([wind, *(_longest(way) / dt for way in ways)])
+
+
+def _slowed(state: State, share: float, least: float) -> State:
+    """The state without so much of its kinetic energy, but with no less than `least` of its velocity."""
+    change = (math.sqrt(max(1.0 - share, least**2)) - 1.0) * state.velocities
+    return replace(state, velocities=state.velocities + change, memory=state.memory + change)
 
 
 def _longest(ways: Floats) -> float:

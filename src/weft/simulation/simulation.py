@@ -282,8 +282,10 @@ class Simulation:
             )
         goal, impulses = self._solve(x, v, time, dt)
         moved = self._moved(state, goal, impulses, time, dt)
-        if moved is None or not self.response.uses_springs or dt < 1.5 * SHORTEST:
+        if moved is None or not self.response.uses_springs:
             return moved
+        if dt < 1.5 * SHORTEST:
+            return self.judge.tamed(state, moved, self._work, time, dt)
         went_wrong, is_whole = self.judge.went_wrong(state, moved, self._work, time, dt), dt == self.dt
         self._was_held_back |= self.judge.holds_back(NOT_FEW)
         if not went_wrong and self.response.missed_bodies:

@@ -126,7 +126,7 @@ class DividingPlanes:
     def _yielded(self, start: StepStart) -> Floats:
         """The velocities (p, 3) of pins, those that would enter bodies stopped before them, or pushed along."""
         if len(start.pinned) == 0:
-            return start.pin_velocities
+            return start.pin_velocities.copy()
         goal = start.x.copy()
         goal[start.pinned] += start.dt * start.pin_velocities
         self._look_ahead(start.touching(goal, self._clearance), start.x)
@@ -265,9 +265,7 @@ class DividingPlanes:
         Coulomb, against where it goes.
         """
         s, start = self._springs, self._start
-        got = (self._ends[start.pinned] - start.x[start.pinned]) / start.dt
-        stopped = further_apart(start.dt * got, start.dt * self._pin_velocities, CLOSEST)
-        self._hold_pins(np.where(stopped[:, None], got, self._pin_velocities))
+        self._hold_pins(self._pin_velocities)
         self._planes = c, slips = self._add_planes(contacts, start.x + start.dt * v)
         self._pushes += let_slide(s.vertices, s.weights, self._slips, start.v, v)
         held = self._held
@@ -315,6 +313,10 @@ class DividingPlanes:
         if x is None:
             return None
         self._ends = x
+        pinned, dt = self._start.pinned, self._start.dt
+        ways = x[pinned] - self._start.x[pinned]
+        stopped = further_apart(ways, dt * self._pin_velocities, CLOSEST)
+        self._pin_velocities[stopped] = ways[stopped] / dt
         return np.ascontiguousarray(x[:n])
 
     def _look_ahead(self, contacts: PlaneContacts, x: Floats) -> tuple[PlaneContacts, Floats, Floats]:
