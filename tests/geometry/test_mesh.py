@@ -15,7 +15,7 @@ from tests.real_data import DATA, needs_real_data
 
 from weft.arrays import Ints, as_indices
 from weft.errors import WeftError
-from weft.geometry.mesh import MAX_GRID_VERTICES, READABLE, Mesh, build_grid, check_mesh, read_mesh
+from weft.geometry.mesh import MAX_GRID_VERTICES, READABLE, Mesh, build_grid, check_mesh, local_heights, read_mesh
 
 SQUARE = [[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
 HALVES = [[0, 1, 2], [0, 2, 3]]
@@ -392,3 +392,25 @@ def test_triangles_of_a_file_are_wound_alike(tmp_path: Path, twisted: bool, rng:
     assert clashes(mesh.triangles) == (1 if twisted else 0), "a band with one side clashes with itself once"
     assert mesh.triangles[0].tolist() == triangles[0], "the first stays as it is"
     np.testing.assert_array_equal(np.sort(mesh.triangles, axis=1), np.sort(triangles, axis=1))
+
+
+def distance_from_line(p, a, b):
+    along = (b - a) / np.linalg.norm(b - a)
+    return np.linalg.norm(p - a - ((p - a) @ along) * along)
+
+
+@pytest.mark.parametrize("rings", [0, 1, 2])
+def test_heights_of_the_triangles_around(rng, rings):
+    """Against every corner's distance from its opposite side, and neighbours found by their triangles."""
+    grid = build_grid((4.0, 8.0), (5, 6))
+    mesh = Mesh(grid.positions + rng.normal(scale=0.2, size=(30, 3)), grid.triangles)
+    around = [{i} for i in range(31)]
+    for _ in range(rings):
+        around = [set().union(near, *(t for t in mesh.triangles.tolist() if near & set(t))) for near in around[:30]]
+    heights = np.full(30, np.inf)
+    for i, j, k in mesh.triangles:
+        a, b, c = mesh.positions[[i, j, k]]
+        least = min(distance_from_line(a, b, c), distance_from_line(b, c, a), distance_from_line(c, a, b))
+        heights[[i, j, k]] = np.minimum(heights[[i, j, k]], least)
+    expected = [min(heights[list(near)]) for near in around[:30]]
+    np.testing.assert_allclose(local_heights(mesh, rings), expected, rtol=1e-9)

@@ -87,6 +87,15 @@ def test_a_step_is_pulled_where_solving_again_stretches_it_alike(simulation, ris
     assert judge.went_wrong(before, longer, NONE, 0.0, dt, True), "but for nothing it is"
 
 
+@pytest.mark.parametrize(("factor", "left"), [(1.01, 1.01), (2.0, 1.02), (1000.0, 10.0)])
+def test_shortest_steps_gain_next_to_nothing(rising, factor, left):
+    """However much they would, but a tenth of the velocity stays."""
+    judge, dt, before, energy = rising
+    after = judge.tamed(before, faster(before, factor), NONE, 0.0, dt)
+    kinetic = energy * (after.velocities**2).sum() / (before.velocities**2).sum()
+    assert kinetic == pytest.approx(left * energy, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("speed", "gain", "kept"),
     [(0.02, 0.0, 1.0), (0.02, -0.1, 1.0), (0.02, 0.1, np.sqrt(0.9)), (0.02, 2.0, module.SLOWED), (0.1, 0.1, 1.0)],

@@ -54,6 +54,7 @@ from weft.collision.response.safe_motion import (
     make_way,
     mark_unsafe,
     spare_of,
+    stop_before,
     watch,
 )
 from weft.geometry.contacts import PlaneContacts
@@ -62,7 +63,6 @@ from weft.linear.constraints import Constraints, build_constraints
 from weft.linear.springs import Springs, build_springs
 from weft.parameters import Parameters, quantity
 
-ROUNDING = 1e-12  # [m] is more than arithmetic at the size of a room loses
 DONE = 0.999  # of its path: a vertex that got this far is not tried again
 PRESSED = 0.5  # of the contact distance: below it all pairs bear, so that none is left without a push
 MISSED = 0.2  # of the contacts with bodies: so many vertices more that come as near as `PRESSED` were not foreseen,
@@ -342,8 +342,7 @@ class DividingPlanes:
         """`x` (n, 3), or where that leaves too little space before a plane that a vertex meets, so much before it."""
         c, _, least = self._ahead
         out = x.copy()
-        short = least - self._left(c, x)
-        out[c.vertices] += np.where(short > 0.0, short + ROUNDING, 0.0)[:, None] * c.normals
+        stop_before(c.vertices, c.normals, c.gaps + self._clearance[c.vertices], least, self._ahead_from, out)
         return out
 
     def _left(self, c: PlaneContacts, x: Floats) -> Floats:

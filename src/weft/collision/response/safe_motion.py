@@ -15,6 +15,8 @@ from weft.jit import kernel, prange
 RESERVE = 0.1  # of the free space between two sides is never given away
 CLOSEST = 4e-6  # [m] nor is this much of it
 TO_SPARE = 1e-9  # [m] more than it needs to be safe is what makes way moved
+ROUNDING = 1e-12  # [m] is more than arithmetic at the size of a room loses
+TURNS = 10  # of planes that push a vertex back, at most
 SWEEPS = 100  # over pairs that make way, at most
 SETTLED = 2**31 - 1  # passes: a pair that need not be looked at again
 
@@ -173,6 +175,27 @@ def hold_back(
                     lowered[v] = now
                     changed = True
     return stuck
+
+
+@kernel
+def stop_before(vertices: Ints, normals: Floats, free: Floats, least: Floats, x: Floats, goal_inout: Floats) -> None:
+    """Push goals (n, 3) back until so much is left before the plane of each contact as `least` (k,) says.
+
+    At `x` (n, 3) there is `free` (k,) space. A vertex may be before several planes: they push in turns.
+    """
+    for _ in range(TURNS):
+        changed = False
+        for q in range(len(vertices)):
+            i = vertices[q]
+            left = free[q]
+            for c in range(3):
+                left += (goal_inout[i, c] - x[i, c]) * normals[q, c]
+            if left < least[q]:
+                for c in range(3):
+                    goal_inout[i, c] += (least[q] - left + ROUNDING) * normals[q, c]
+                changed = True
+        if not changed:
+            break
 
 
 @kernel(allocates=True)
