@@ -11,7 +11,7 @@ from weft.linear.lanes import MODES, MODES_WIDTH
 from weft.linear.patches import build_patches, invert_modes
 
 
-@pytest.mark.parametrize(("most", "expected"), [(1000, 8), (5, 4), (1, 2)])
+@pytest.mark.parametrize(("most", "expected"), [(0.25, 8), (0.1, 4), (0.01, 2)])
 def test_large_patches_are_joined_until_they_are_few_or_each_is_a_whole_piece(monkeypatch, most, expected):
     """Two threads of 256 vertices that nothing ties together: four patches of 64 each, or fewer and larger ones."""
     monkeypatch.setattr(module, "MOST", most)
