@@ -2,10 +2,10 @@
 
 Conjugate gradients with the inverse of each vertex's own block pass news on by one vertex an iteration, and stiff cloth
 needs hundreds: stopped early, it floats, since nobody has told its far end that it falls. Here vertices are gathered
-into small patches of about 16, and these into large ones of about 64, or more on fine meshes (128 for 101 x 101
-vertices, 256 for 201 x 201). A patch may shift and turn, six ways in all: with r_i the way from its middle to vertex i,
-in units of its size, Z_i = (I, -[r_i]x) says what they do there. Turning matters: cloth bends easily, so what moves far
-without being stretched are patches that turn. The preconditioner is
+into small patches of about 16, and these into large ones of about 64, on fine meshes 256 (from about 180 x 180 vertices
+on). A patch may shift and turn, six ways in all: with r_i the way from its middle to vertex i, in units of its size,
+Z_i = (I, -[r_i]x) says what they do there. Turning matters: cloth bends easily, so what moves far without being
+stretched are patches that turn. The preconditioner is
 
     sum over vertices of A_ii^-1  +  over small patches a of Z_a C_a^-1 Z_a^T  +  Z C^-1 Z^T,    C = Z^T A Z,
 
@@ -43,8 +43,9 @@ from weft.linear.lanes import (
     multiply_modes,
 )
 
-SMALL, LARGE = 4, 2  # times that patches are joined in pairs: to 16 vertices, then to 64,
-MOST = 0.25  # and on while there are more large ones than so many times n^(2/3): a factor of m takes m^(3/2), so n
+SMALL, LARGE = 4, 2  # times that patches are joined in pairs: to 16 vertices, then to 64, and so on by four (patches of
+# 128, twice as long as wide, left errors that made heaps a quarter denser)
+MOST = 0.5  # while there are more large ones than so many times n^(2/3): a factor of m of them takes m^(3/2), so n
 LOST = 1e-9  # share of its stiffness that is left of a way to move when others have answered: it is one of them
 
 
@@ -103,7 +104,7 @@ def build_patches(matrix: BlockMatrix) -> Patches:
     small, merged = _join(graph, SMALL)
     large, merged = _join(merged, LARGE)
     while merged.shape[0] > max(MOST * n ** (2 / 3), connected_components(merged, directed=False)[0]):
-        larger, merged = _join(merged, 1)
+        larger, merged = _join(merged, LARGE)
         large = larger[large]
     m = merged.shape[0]
     columns = _eliminate(merged)
