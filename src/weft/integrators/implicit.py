@@ -125,7 +125,7 @@ class ImplicitStep:
         return self._solve(constraints, 1.0, anew=True)
 
     def solve_on(self, constraints: Constraints) -> tuple[Floats, Floats]:
-        """Go on from the last solve, after which springs may have been let go, and nothing else changed."""
+        """Go on from the last solve, after which contacts may have been let go, and nothing else changed."""
         return self._solve(constraints, 1.0, anew=False)
 
     def _solve(self, constraints: Constraints, slack: float, anew: bool) -> tuple[Floats, Floats]:
@@ -169,8 +169,7 @@ class ImplicitStep:
         p, scale = self._p, self._scheme.scale
         right = self._right + self._over_scale(c.impulses)
         scaled = c._replace(springs=self._scaled(c.springs))
-        if anew:
-            self._matrix.add_drag(self._over_scale(c.drag))
+        self._matrix.add_drag(self._over_scale(c.drag))
         tolerance, error = slack * p.tolerance, slack * self._error()
         dv, residual = self._matrix.solve(right, scaled, self._dv, tolerance, error, p.max_iterations, anew)
         self.iterations = self._matrix.iterations

@@ -92,8 +92,8 @@ class FilteredSystem:
         """Solve A dv = `right` for the free part of dv; the prescribed part is `constraints.change`.
 
         It goes on until the residual is below `tolerance`, relative to `right`, and the velocity that is still missing
-        below `error` [m/s], weighted by mass. Unless `anew`, only springs became weaker since the last solve, and what
-        it prepared serves once more.
+        below `error` [m/s], weighted by mass. Unless `anew`, only springs and drag became weaker since the last solve,
+        and what it prepared serves once more.
 
         Returns dv and the impulses of the constraints.
         """

@@ -35,7 +35,7 @@ from weft.linear.lanes import (
     turn_row,
 )
 from weft.linear.patches import Patches, answer, factorise, gather, measure_arms, pack_modes
-from weft.linear.rows import CHUNKS, Rows, build_rows
+from weft.linear.rows import CHUNKS, Rows, build_rows, copy_own
 from weft.linear.springs import Springs, spring_impulses
 
 SINGLE = 1e-4  # tolerance from which on single precision is enough, with an error of this in m/s
@@ -263,10 +263,10 @@ def solve_filtered(
     """Solve A x = b in the free directions, keeping the constrained part of `x_inout` as it comes in.
 
     `x_inout` starts as z plus any guess in the free directions. `filters` (n, 3, 3) are the projectors S, `positions`
-    where the vertices stand. Unless `anew`, the matrix and the patches are those of the last solve. Returns the
-    iterations and the residual relative to the right-hand side, both in the norm of the preconditioner. It goes on
-    until that is below `tolerance` and the square of the residual itself, which estimates the energy x A x of what is
-    still missing, below `energy`.
+    where the vertices stand. Unless `anew`, the matrix is that of the last solve but for its diagonal, and so are the
+    patches. Returns the iterations and the residual relative to the right-hand side, both in the norm of the
+    preconditioner. It goes on until that is below `tolerance` and the square of the residual itself, which estimates
+    the energy x A x of what is still missing, below `energy`.
     """
     n, m = len(b), len(springs.vertices)
     inverse, arms, vectors, is_free = work.inverse, work.arms, work.vectors, work.is_free
@@ -282,7 +282,7 @@ def solve_filtered(
     small_inverse, factor, patch_inverse = patches.small_inverse, work.factor, patches.inverse
     small_right, small_answers = patches.small_right, patches.small_answers
     right, answers = patches.right, patches.answers
-    starts = springs.starts
+    starts, own, own_rows = springs.starts, matrix.own, rows.own
     end_rows, end_weights, normals, across, items, weights = _copy_springs(springs, row_of, x)
     tension = np.empty((m, WIDTH), x.dtype)
     n_large = len(patch_inverse)
@@ -307,6 +307,8 @@ def solve_filtered(
                 r[row, c] = b[i, c]
             if not is_free[row]:
                 _filter_row(filters, i, row, r)
+            if not anew:
+                copy_own(row, order, own, own_rows)
         partial[1, chunk] = dot_rows(x, x, first, last)
     if anew:
         update_patches(matrix, rows, springs, patches, filters, is_free)

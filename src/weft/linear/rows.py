@@ -142,9 +142,15 @@ def copy_rows(first: int, last: int, order: Ints, matrix: BlockMatrix, rows: Row
                         blocks[place + 3 * c + r] = off_diagonal[k, r, c]
         for q in range(starts[row, 3], starts[row, 5]):
             factors[q] = even[factor_items[q]]
-        for r in range(3):
-            for c in range(3):
-                own_out[BLOCK * row + 3 * c + r] = own[order[row], r, c]
+        copy_own(row, order, own, own_out)
+
+
+@kernel
+def copy_own(row: int, order: Ints, own: Floats, own_out: Lanes) -> None:
+    """Overwrite what a row has on the diagonal."""
+    for r in range(3):
+        for c in range(3):
+            own_out[BLOCK * row + 3 * c + r] = own[order[row], r, c]
 
 
 @kernel

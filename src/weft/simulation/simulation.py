@@ -41,8 +41,8 @@ HEIGHT_SHARE = 0.7  # of the height of the triangles around: cloth keeps no larg
 FINE_RINGS = 2  # nor does what is so many edges away; draped, it was torn by them from 1.1 heights on
 MAX_SOLVES = 3  # of one step, while contacts change, where the response does not say
 LARGE_STRAIN = 0.05  # a thread stretched further, and by more than a quarter of this in one step: it was too long
-FEW_LOOSE = 0.02  # of all springs: no more that may be let go are not worth another solve;
-MANY_LOOSE = 0.05  # more than this are worth a rough one first
+MANY_LOOSE = 0.05  # of all contacts: more that may be let go are worth a rough solve first,
+RELEASES = 4  # and what pulls is let go so often, at most
 REFINEMENTS = 2  # of a step that went wrong, at most
 NOT_FEW = 5e-4  # of all vertices: where more are held back, a step that goes wrong is not refined but halved,
 SHORT = 1.0 / 120.0  # [s] if it is longer than this; if that was not for a thread,
@@ -340,9 +340,14 @@ class Simulation:
     def _solve_loose(self) -> tuple[Floats, Floats]:
         """Solve for springs some of which may be let go: where many may, a rough solve says which first."""
         r, integrator = self.response, self.integrator
-        is_rough = r.n_loose > MANY_LOOSE * r.n_springs
+        is_rough = r.n_loose > MANY_LOOSE * r.n_contacts()
         dv, impulses = (integrator.try_out if is_rough else integrator.solve)(r.constraints())
-        if (r.n_loose > FEW_LOOSE * r.n_springs and r.release(dv)) or is_rough:
+        for _ in range(RELEASES):
+            if not r.release(dv):
+                break
+            is_rough = False
+            dv, impulses = integrator.solve_on(r.constraints())
+        if is_rough:
             dv, impulses = integrator.solve_on(r.constraints())
         return dv, impulses
 

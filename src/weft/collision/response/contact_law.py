@@ -26,11 +26,13 @@ starts. What stuck and is torn loose would let go by and by, and cloth that was 
 where a step is solved again, such contacts get Coulomb's force instead (`DividingPlanes.revise`).
 
 A pair that starts further apart than a tenth of h beyond contact is only expected to meet. Where it does not, its
-impulse would pull: such pairs are let go (`DividingPlanes.release`). Held, they drew heaps of cloth together: on
-`ground` with 101 x 101 vertices two in five of all springs pulled, and the heap lay 17 mm high in place of the 35 mm
-that steps of 1/480 s give. What touches, or nearly does, may pull a little: it is what keeps it from bouncing, and two
-sheets that lie on each other never came to rest where such contacts were let go, too. What nearly touches stays where
-it is or comes a little nearer: drawn all the way to contact, it pulled with five times the weight of the heap.
+impulse would pull: such pairs are let go, and taken back where that lets them meet (`DividingPlanes.release`). Held,
+they drew heaps of cloth together: on `ground` with 101 x 101 vertices two in five of all springs pulled, and the heap
+lay 17 mm high in place of the 35 mm that steps of 1/480 s give. What touches, or nearly does, may pull a little: it is
+what keeps it from bouncing, and two sheets that lie on each other never came to rest where such contacts were let go,
+too. What nearly touches stays where it is or comes a little nearer: drawn all the way to contact, it pulled with five
+times the weight of the heap. With bodies, all that does not touch is let go where it would pull: a strip of which three
+quarters hung over the edge of a table lay still without any friction.
 
 Of all pairs that are near, those bear whose closest points lie inside the triangle, but for rounding (`pairs.ASIDE`),
 or inside both edges; the others repeat these, and bear only where pressed hard. Where layers lie flat on each other,
@@ -73,6 +75,27 @@ class Slips(NamedTuple):
     """(m,) and the largest that friction allows [N s]"""
 
 
+class Law(NamedTuple):
+    """How m contacts push, as they were found."""
+
+    vertices: Ints
+    """(m, 4)"""
+    weights: Floats
+    """(m, 4) signed"""
+    normals: Floats
+    """(m, 3)"""
+    along: Floats
+    """(m,) stiffness along the normal [kg]"""
+    drags: Floats
+    """(m,) as in `Slips`"""
+    limits: Floats
+    """(m,) as in `Slips`"""
+    pushes: Floats
+    """(m, 3) impulse, where velocities stay [N s]"""
+    is_loose: Bools
+    """(m,) whether it may be let go"""
+
+
 @kernel(inline=True)
 def _stiffness_for(load: float, depth: float, h: float, usual: float) -> float:
     """The stiffness [N/m] that bears `load` [N] at a gap of a third of h; 0 where the gap is more than half of h."""
@@ -94,6 +117,9 @@ def push_off(
     drag_inout: Floats,
     impulses_inout: Floats,
     touches_inout: Bytes,
+    along_out: Floats,
+    pushes_out: Floats,
+    is_loose_out: Bools,
     drags_out: Floats,
     limits_out: Floats,
 ) -> Bools:
@@ -101,7 +127,7 @@ def push_off(
 
     `motion` are where each vertex starts, is thought to end, and would end if its velocity stayed, and that velocity;
     `borne` (n, 3) are the impulses of contacts in the last step, for one of this length.
-    `drags_out` and `limits_out` are as in `Slips`, 0 at first.
+    `along_out`, `pushes_out`, `is_loose_out`, `drags_out` and `limits_out` are as in `Law`, 0 at first.
     """
     dt, stiffness, softness, creep = law
     x, likely, ahead, v = motion
@@ -133,10 +159,13 @@ def push_off(
         limits_out[q] = friction[q] * dt * k * max(depth, 0.0)
         drag = drags_out[q] = limits_out[q] / max(math.sqrt(speed), creep)
         push = dt * k * (max(depth, pace * expected) - pace * going)
+        along = along_out[q] = dt * dt * k * pace
+        is_loose_out[q] = depth < 0.0
         for c in range(3):
-            impulses_inout[i, c] += push * normals[q, c] - drag * slip[c]
+            pushes_out[q, c] = push * normals[q, c] - drag * slip[c]
+            impulses_inout[i, c] += pushes_out[q, c]
             for d in range(3):
-                block = (dt * dt * k * pace - drag) * normals[q, c] * normals[q, d]
+                block = (along - drag) * normals[q, c] * normals[q, d]
                 drag_inout[i, c, d] += block + drag if c == d else block
     return pushes
 
@@ -319,8 +348,7 @@ def push_apart(
     slips_out: Slips,
 ) -> None:
     """Write a spring for every pair of `which`, from place `first` on: its ends, its stiffness along the normal, that
-    across being its drag, the impulse with which it pushes, whether it touches, and whether it is loose: so far from
-    touching that it may be let go.
+    across being its drag, the impulse with which it pushes, whether it touches, and whether it is loose.
 
     `ahead` (n + b, 3) is how far each vertex would move if its velocity stayed; `borne` is as in `push_off`.
     """
@@ -364,7 +392,8 @@ def push_apart(
         pushes_out[at, 1] = push * n1 - drag * v1
         pushes_out[at, 2] = push * n2 - drag * v2
         touches_out[at] = TOUCHES if depth > 0.0 else MAY_TOUCH
-        is_loose_out[at] = depth < -DEEP * h
+        is_of_body = rows[q, 0] >= n or rows[q, 3] >= n
+        is_loose_out[at] = depth < (0.0 if is_of_body else -DEEP * h)
         along_out[at] = dt * dt * k * pace
 
 
@@ -402,23 +431,10 @@ def let_slide(vertices: Ints, weights: Floats, slips: Slips, v_t0: Floats, v_t1:
 
 
 @kernel(parallel=True)
-def let_go(
-    vertices: Ints,
-    weights: Floats,
-    normals: Floats,
-    pushes: Floats,
-    is_loose: Bools,
-    dv: Floats,
-    along_inout: Floats,
-    drags_inout: Floats,
-    limits_inout: Floats,
-) -> tuple[Bools, Floats]:
-    """Overwrite with 0 the stiffness along and across (m,) of loose contacts that would pull where velocities change by
-    `dv` (n, 3).
-
-    Returns which, and the impulses (m, 3) that undo their `pushes`. Drags and limits (m,) are as in `Slips`.
-    """
-    out, gone = np.zeros((len(vertices), 3)), np.zeros(len(vertices), np.bool_)
+def normal_impulses(law: Law, dv: Floats) -> Floats:
+    """(m,) with which contacts push [N s], or pull (negative), where velocities change by `dv` (n, 3)."""
+    vertices, weights, normals, along, _drags, _limits, pushes, _is_loose = law
+    out = np.empty(len(vertices))
     for c in prange(len(vertices)):
         u0 = u1 = u2 = 0.0
         for place in range(4):
@@ -426,12 +442,8 @@ def let_go(
             u0, u1, u2 = u0 + w * dv[i, 0], u1 + w * dv[i, 1], u2 + w * dv[i, 2]
         n0, n1, n2 = normals[c, 0], normals[c, 1], normals[c, 2]
         push = n0 * pushes[c, 0] + n1 * pushes[c, 1] + n2 * pushes[c, 2]
-        gone[c] = is_loose[c] and push < along_inout[c] * (n0 * u0 + n1 * u1 + n2 * u2)
-        if gone[c]:
-            along_inout[c] = drags_inout[c] = limits_inout[c] = 0.0
-            for r in range(3):
-                out[c, r] = -pushes[c, r]
-    return gone, out
+        out[c] = push - along[c] * (n0 * u0 + n1 * u1 + n2 * u2)
+    return out
 
 
 @kernel(parallel=True)

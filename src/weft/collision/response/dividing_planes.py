@@ -36,12 +36,13 @@ import numpy as np
 from weft.arrays import Bytes, Floats, Ints
 from weft.collision.response import TOUCHES, StepStart, Surroundings
 from weft.collision.response.contact_law import (
+    Law,
     Slips,
     add_pushes,
     drop_repeats,
-    let_go,
     let_slide,
     mark_pushing,
+    normal_impulses,
     push_apart,
     push_off,
 )
@@ -70,6 +71,7 @@ FEW = 1e-3  # of all vertices at least
 USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 NO_VERTICES = np.zeros(0, np.int32)
 ATTEMPTS = 10  # to make way for bodies, at most
+WRONG = 0.05  # of all that contacts push: no more that loose ones pull, or lack, is not worth another solve
 MARGIN = 0.5  # of the contact distance around the path of a vertex
 
 
@@ -122,6 +124,7 @@ class DividingPlanes:
         falls = chosen_rows(start.touches == TOUCHES, start.ahead, start.x_free)
         self._planes = self._add_planes(start.contacts, falls)
         self._springs = self._add_springs(beside)
+        self._holds = [np.ones(len(law.vertices), np.bool_) for law in (self._law, self._plane_law)]
 
     def _yielded(self, start: StepStart) -> Floats:
         """The velocities (p, 3) of pins, those that would enter bodies stopped before them, or pushed along."""
@@ -192,7 +195,10 @@ class DividingPlanes:
             count += len(which)
         self._spare_levers(vertices, weights, along, pushes)
         springs = build_springs(vertices, weights, slips.normals, along, slips.drags, n)
-        self._pushes, self._are_touching, self._is_loose = pushes, touches, is_loose
+        self._pushes, self._are_touching = pushes, touches
+        self._law = Law(
+            vertices, weights, slips.normals, along.copy(), slips.drags.copy(), slips.limits.copy(), pushes, is_loose
+        )
         add_pushes(weights, springs.starts, springs.items, pushes, touches, self._held.impulses, self.touches)
         return springs
 
@@ -216,8 +222,10 @@ class DividingPlanes:
         Returns these, and their friction.
         """
         start, p, c = self._start, self.parameters, self._of_free_vertices(contacts)
-        drags, limits = np.zeros((2, len(c.vertices)))
-        pushes = push_off(
+        k = len(c.vertices)
+        along, drags, limits = np.zeros((3, k))
+        pushes, is_loose = np.zeros((k, 3)), np.zeros(k, np.bool_)
+        are_met = push_off(
             c.vertices,
             c.normals,
             c.gaps,
@@ -231,25 +239,48 @@ class DividingPlanes:
             self._held.drag,
             self._held.impulses,
             self.touches,
+            along,
+            pushes,
+            is_loose,
             drags,
             limits,
         )
-        c = c.select(pushes)
-        return c, Slips(c.normals, -c.velocities, drags[pushes], limits[pushes])
+        c, drags, limits = c.select(are_met), drags[are_met], limits[are_met]
+        self._plane_law = Law(
+            *as_springs(c),
+            c.normals,
+            along[are_met],
+            drags.copy(),
+            limits.copy(),
+            pushes[are_met],
+            is_loose[are_met],
+        )
+        return c, Slips(c.normals, -c.velocities, drags, limits)
 
     def release(self, dv: Floats) -> bool:
-        """Let go of contacts that were expected to meet and would pull, where velocities change by `dv` (n, 3).
+        """Let go of loose contacts that pull, and take back those that would push, where velocities change by `dv`.
 
-        False where there are none.
+        False where there are none, or so weak that they are not worth another solve.
         """
-        s = self._springs
-        normals, _, drags, limits = self._slips
-        gone, undone = let_go(s.vertices, s.weights, normals, self._pushes, self._is_loose, dv, s.along, drags, limits)
-        if not gone.any():
+        laws = self._law, self._plane_law
+        borne = [normal_impulses(law, dv) for law in laws]
+        holds = [~law.is_loose | (b > 0.0) for law, b in zip(laws, borne, strict=True)]
+        wrong = sum(np.abs(b[old != new]).sum() for b, old, new in zip(borne, self._holds, holds, strict=True))
+        if wrong <= WRONG * sum(np.maximum(b, 0.0).sum() for b in borne):
             return False
-        none = np.zeros(len(gone), np.uint8)
-        add_pushes(s.weights, s.starts, s.items, undone, none, self._held.impulses, self.touches)
-        self._pushes[gone], self._is_loose[gone] = 0.0, False
+        more, more_planes = (new.astype(float) - old for old, new in zip(self._holds, holds, strict=True))
+        self._holds = holds
+        s, (law, planes), (held, held_planes) = self._springs, laws, holds
+        none = np.zeros(len(held), np.uint8)
+        add_pushes(s.weights, s.starts, s.items, more[:, None] * law.pushes, none, self._held.impulses, self.touches)
+        self._pushes = held[:, None] * law.pushes
+        s.along[:], self._slips.drags[:], self._slips.limits[:] = held * law.along, held * law.drags, held * law.limits
+        c, slips = self._planes
+        outer = c.normals[:, :, None] * c.normals[:, None, :]
+        blocks = planes.along[:, None, None] * outer + planes.drags[:, None, None] * (np.eye(3) - outer)
+        np.add.at(self._held.impulses, c.vertices, more_planes[:, None] * planes.pushes)
+        np.add.at(self._held.drag, c.vertices, more_planes[:, None, None] * blocks)
+        slips.drags[:], slips.limits[:] = held_planes * planes.drags, held_planes * planes.limits
         return True
 
     def revise(self, contacts: PlaneContacts, v: Floats) -> None:
@@ -267,13 +298,13 @@ class DividingPlanes:
         s, start = self._springs, self._start
         self._hold_pins(self._pin_velocities)
         self._planes = c, slips = self._add_planes(contacts, start.x + start.dt * v)
-        self._pushes += let_slide(s.vertices, s.weights, self._slips, start.v, v)
+        self._pushes = self._pushes + let_slide(s.vertices, s.weights, self._slips, start.v, v)
         held = self._held
         add_pushes(s.weights, s.starts, s.items, self._pushes, self._are_touching, held.impulses, self.touches)
-        ends = np.stack([c.vertices] * 4, axis=1)
-        weights = np.tile([1.0, 0.0, 0.0, 0.0], (len(ends), 1))
         before = slips.drags.copy()
-        np.add.at(held.impulses, c.vertices, let_slide(ends, weights, slips, start.v, v))
+        np.add.at(
+            held.impulses, c.vertices, let_slide(self._plane_law.vertices, self._plane_law.weights, slips, start.v, v)
+        )
         across = np.eye(3) - slips.normals[:, :, None] * slips.normals[:, None, :]
         np.add.at(held.drag, c.vertices, (slips.drags - before)[:, None, None] * across)
 
@@ -294,7 +325,7 @@ class DividingPlanes:
 
     @property
     def n_loose(self) -> int:
-        return int(np.count_nonzero(self._is_loose))
+        return int(np.count_nonzero(self._law.is_loose) + np.count_nonzero(self._plane_law.is_loose))
 
     def n_contacts(self) -> int:
         return len(self._planes[0].vertices) + self.n_springs
@@ -470,3 +501,8 @@ class DividingPlanes:
             marks[held] = 2
             watched = join_watched([watched, more])
             looked_at = np.concatenate([looked_at, np.zeros(len(more.rows), np.int32)])
+
+
+def as_springs(c: PlaneContacts) -> tuple[Ints, Floats]:
+    """Vertices and weights (k, 4) of contacts with planes, as those of springs."""
+    return np.stack([c.vertices] * 4, axis=1), np.tile([1.0, 0.0, 0.0, 0.0], (len(c.vertices), 1))
