@@ -205,6 +205,19 @@ def test_pins_yield_to_bodies_without_a_burst(case):
     assert simulation.pin_lag() == pytest.approx(lag, abs=2e-4)
 
 
+def test_pins_that_block_each_other_come_to_rest():
+    """Two hanging sheets shall change places: they meet halfway. Their pins pressed on at full speed for ever."""
+    sheets = []
+    for y, way in ((0.0, 0.4), (0.2, -0.4)):
+        grid = {"size": [0.6, 0.6], "vertices": [9, 9], "center": [0, y, 0.7], "plane": "xz"}
+        motion = moved((0.1, STILL, STILL), (0.8, [0, way, 0], STILL))
+        sheets.append({"grid": grid, "pins": [{"where": "top", "motion": motion}]})
+    simulation = run({"cloth": sheets}, 2.5)
+    assert simulation.pin_lag() == pytest.approx(0.3, abs=0.02)
+    assert np.abs(simulation.state.velocities).max() < 1.0
+    assert simulation.stretch().max() < 0.02
+
+
 @pytest.mark.parametrize(
     ("grid", "distance"),
     [({"size": [0.6, 0.6], "vertices": [21, 21]}, 0.06), ({"size": [3.0, 0.2], "vertices": [21, 21]}, None)],
@@ -214,6 +227,29 @@ def test_cloth_that_falls_does_not_part_from_itself(grid, distance):
     simulation = run({"cloth": [{"grid": grid, "contact_distance": distance}], "collider": []}, 0.1)
     v = simulation.state.velocities
     np.testing.assert_allclose(v, np.broadcast_to(v.mean(axis=0), v.shape), atol=0.2)
+
+
+@pytest.mark.parametrize("body", [{"box": {"size": [1, 0.4, 0.6], "center": [0.5, 0, 0.3]}}, "a smooth edge"])
+def test_a_strip_that_hangs_over_an_edge_slides_off_without_friction(body):
+    """Three quarters of it hang; a chain is gone in 0.25 s. Drawn to what it was expected to meet, it lay still."""
+    if body == "a smooth edge":
+        body = {"capsule": {"radius": 0.1, "length": 0.6, "center": [0.1, 0, 0.5]}, "turn": [90, 0, 0]}
+    strip = {"grid": {"size": [0.6, 0.2], "vertices": [31, 11], "center": [-0.15, 0, 0.605]}}
+    simulation = run({"cloth": [strip], "collider": [body | {"friction": 0.0}]}, 0.6)
+    assert simulation.state.positions[:, 0].max() < 0.05
+
+
+@pytest.mark.parametrize(("over", "falls"), [(0.26, False), (0.36, True)])
+def test_a_board_tips_over_the_edge_where_more_than_half_of_it_hangs(over, falls):
+    """0.6 m long and stiff: a contact cannot hold its other end down, whatever it did in the step before."""
+    stiff = {"stretch_warp": 1e4, "stretch_weft": 1e4, "shear": 1e3, "bending_warp": 1.0, "bending_weft": 1.0}
+    fabric = {"density": 0.15, "thickness": 1e-3, "drag": 0.0, **stiff}
+    grid = {"size": [0.6, 0.2], "vertices": [21, 7], "center": [0.3 - over, 0, 0.308]}
+    box = {"box": {"size": [1, 0.4, 0.3], "center": [0.5, 0, 0.15]}}
+    simulation = run({"cloth": [{"grid": grid, "fabric": fabric}], "collider": [box]}, 1.0)
+    lowest, highest = simulation.state.positions[:, 2].min(), simulation.state.positions[:, 2].max()
+    assert (lowest < 0.0) == falls
+    assert falls or highest == pytest.approx(0.3 + simulation.clearance[0], abs=5e-4)
 
 
 def test_cloth_between_closing_plates_is_refused_in_one_line():

@@ -1,7 +1,8 @@
 """Coulomb friction of cloth on a slope and on a floor.
 
-Friction is viscous below a creep of 0.5 mm/s, and lags behind the slip by one step: with dt the step and s the slip, a
-sliding cloth that gains a dt in a step feels a friction that is too large by a dt / s. Tolerances follow from that.
+Friction is viscous below a creep of 0.5 mm/s, and may lag behind the slip by one step: with dt the step and s the slip,
+a sliding cloth that gains a dt in a step feels a friction that is too large by a dt / s. Tolerances follow from that.
+`dividing_planes` lets slide what would drag by a fiftieth too much.
 """
 
 from __future__ import annotations
@@ -95,7 +96,20 @@ def test_slides_above_the_friction_angle(above, response):
     slope = Slope(CRITICAL + above, response=response).run(0.5)
     early = slope.speed
     assert early > 50 * CREEP
-    assert slope.run(0.5).speed > 1.8 * early
+    assert slope.run(0.5).speed > 1.7 * early
+
+
+@pytest.mark.parametrize(("mu", "above"), [(0.3, 5.0), (0.5, 1.0), (1.0, 1.0)])
+def test_what_stuck_is_soon_torn_loose(mu, above):
+    """From rest, just above the friction angle, more than half of what Coulomb's friction leaves accelerates it.
+
+    Where drag followed the slip of the step before, slip grew by as many per cent in each, and it crept for seconds.
+    """
+    degrees = np.rad2deg(np.arctan(mu)) + above
+    a = np.deg2rad(degrees)
+    wanted = G * (np.sin(a) - mu * np.cos(a))
+    found = Slope(degrees, mu, response="dividing_planes", fps=60).run(0.5).acceleration(0.5)
+    assert 0.5 * wanted < found < 1.01 * wanted
 
 
 @pytest.mark.parametrize("body", ["plane", "box"])

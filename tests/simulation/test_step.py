@@ -385,8 +385,8 @@ def test_cloth_that_its_threads_draw_to_a_ball_ends_in_contact():
         gravity=[0.0, 0.0, 0.0],
         collider=[{"sphere": {"radius": 0.2}}],
     )
-    for _ in range(3):
+    for _ in range(8):
         simulation.step()
         gaps = np.linalg.norm(simulation.state.positions, axis=1) - 0.2
-        assert gaps.min() > 0.5 * simulation.clearance[0]
-    assert gaps.min() < simulation.clearance[0], "it came there"
+        assert gaps.min() > 0.2 * simulation.clearance[0]
+    assert 0.5 * simulation.clearance[0] < gaps.min() < simulation.clearance[0], "pressed in, it came back"

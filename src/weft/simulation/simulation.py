@@ -49,7 +49,8 @@ SHORT = 1.0 / 120.0  # [s] if it is longer than this; if that was not for a thre
 SOME = 0.005  # or with more than so many of all vertices held back, also those after it, while inertia strays
 CROWDED = 0.25  # and not few are held back, or springs are more than so many of all vertices: what hangs free may stray
 SHORTEST = 1.0 / 960.0  # [s] a step shorter than this is not looked at twice
-BACK = 0.5  # [m/s] at which a pin that gave way goes back to where it belongs, at most
+BACK = 0.5  # [m/s] at which a pin that gave way goes back to where it belongs, at most,
+PRESSING = 0.02  # [m/s] and this is how much faster than twice as fast as in the last step
 MAX_TURN = 30.0  # [deg] of a body in a step: a blade that turns by 150 passed cloth on its way
 MAX_HALVINGS = 10  # of one step, while cloth cannot make way for bodies
 MAX_PUSHES = 3  # out of one body after another, while that pushes into the next
@@ -209,9 +210,9 @@ class Simulation:
             return self._advance_halves(state, time, dt, halvings)
         try:
             moved = self._try(state, time, dt)
-        except UnstableError:
+        except UnstableError as error:
             if not self.response.uses_springs or dt < 1.5 * SHORTEST:
-                raise
+                raise UnstableError(f"at {time:.4g} s: {error}") from None
             moved = None
         if moved is not None:
             return moved
@@ -268,7 +269,7 @@ class Simulation:
                     impulses=state.impulses,
                     contacts=self._contacts(x, x_free, time, dt),
                     pinned=self.pinned,
-                    pin_velocities=self._pin_velocities(x, time, dt),
+                    pin_velocities=self._pin_velocities(x, v, time, dt),
                     bodies_t0=self._body_vertices(time),
                     bodies_t1=self._body_vertices(time + dt),
                     dt=dt,
@@ -349,6 +350,8 @@ class Simulation:
             dv, impulses = integrator.solve_on(r.constraints())
         if is_rough:
             dv, impulses = integrator.solve_on(r.constraints())
+        if r.slide(dv):
+            dv, impulses = integrator.solve_on(r.constraints())
         return dv, impulses
 
     def _body_vertices(self, time: float) -> Floats:
@@ -363,16 +366,19 @@ class Simulation:
         found = find_contacts(self.world.bodies, x_t0[which], x_t1[which], clearance, friction, time, time)
         return found._replace(vertices=which[found.vertices])
 
-    def _pin_velocities(self, x: Floats, time: float, dt: float) -> Floats:
+    def _pin_velocities(self, x: Floats, v: Floats, time: float, dt: float) -> Floats:
         """What takes pins where they belong (p, 3) [m/s]; one that had to give way comes back no faster than `BACK`.
 
-        The shorter the step, the faster it came: cloth whose pin was held up by a box was thrown about at 50 m/s.
+        The shorter the step, the faster it came: cloth whose pin was held up by a box was thrown about at 50 m/s. One
+        that is stopped presses on gently: two rows of pins that blocked each other threw their cloth about for ever.
         """
         if not self.world.pins:
             return np.zeros((0, 3))
         before, after = (np.concatenate([group.positions(t) for group in self.world.pins]) for t in (time, time + dt))
         late = before - x[self.pinned]
-        too_far = np.maximum(1.0 - dt * BACK / np.maximum(np.linalg.norm(late, axis=1), 1e-300), 0.0)
+        far = np.maximum(np.linalg.norm(late, axis=1), 1e-300)
+        speed = ((v[self.pinned] - (after - before) / dt) * late).sum(axis=1) / far
+        too_far = np.maximum(1.0 - dt * np.clip(2.0 * speed + PRESSING, PRESSING, BACK) / far, 0.0)
         velocities: Floats = (after - too_far[:, None] * late - x[self.pinned]) / dt
         return velocities
 

@@ -411,6 +411,17 @@ def _slip(
 
 
 @kernel(parallel=True)
+def excess_drags(vertices: Ints, weights: Floats, slips: Slips, v: Floats) -> Floats:
+    """(m,) by how much contacts drag more than their limits [N s], where vertices end with velocities `v` (n, 3)."""
+    normals, carried, drags, limits = slips
+    out = np.empty(len(vertices))
+    for c in prange(len(vertices)):
+        u0, u1, u2 = _slip(vertices, weights, c, normals, carried, v)
+        out[c] = max(0.0, drags[c] * math.sqrt(u0 * u0 + u1 * u1 + u2 * u2) - limits[c])
+    return out
+
+
+@kernel(parallel=True)
 def let_slide(vertices: Ints, weights: Floats, slips: Slips, v_t0: Floats, v_t1: Floats) -> Floats:
     """Overwrite with 0 the drags of contacts that drag by more than their limits.
 

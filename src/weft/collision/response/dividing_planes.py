@@ -40,6 +40,7 @@ from weft.collision.response.contact_law import (
     Slips,
     add_pushes,
     drop_repeats,
+    excess_drags,
     let_slide,
     mark_pushing,
     normal_impulses,
@@ -72,6 +73,7 @@ USUAL_STEP = 1.0 / 120.0  # [s] a shorter step must not push harder
 NO_VERTICES = np.zeros(0, np.int32)
 ATTEMPTS = 10  # to make way for bodies, at most
 WRONG = 0.05  # of all that contacts push: no more that loose ones pull, or lack, is not worth another solve
+TORN = 0.02  # of all that friction allows: no more that contacts drag beyond it is not worth another solve
 MARGIN = 0.5  # of the contact distance around the path of a vertex
 
 
@@ -297,16 +299,36 @@ class DividingPlanes:
         """
         s, start = self._springs, self._start
         self._hold_pins(self._pin_velocities)
-        self._planes = c, slips = self._add_planes(contacts, start.x + start.dt * v)
-        self._pushes = self._pushes + let_slide(s.vertices, s.weights, self._slips, start.v, v)
-        held = self._held
-        add_pushes(s.weights, s.starts, s.items, self._pushes, self._are_touching, held.impulses, self.touches)
-        before = slips.drags.copy()
-        np.add.at(
-            held.impulses, c.vertices, let_slide(self._plane_law.vertices, self._plane_law.weights, slips, start.v, v)
-        )
-        across = np.eye(3) - slips.normals[:, :, None] * slips.normals[:, None, :]
-        np.add.at(held.drag, c.vertices, (slips.drags - before)[:, None, None] * across)
+        self._planes = self._add_planes(contacts, start.x + start.dt * v)
+        add_pushes(s.weights, s.starts, s.items, self._pushes, self._are_touching, self._held.impulses, self.touches)
+        self._let_slide(v)
+
+    def slide(self, dv: Floats) -> bool:
+        """Let slide what drags by more than friction allows, where velocities change by `dv` (n, 3), as `revise` does.
+
+        False where that is not worth another solve.
+        """
+        v = self._start.v + dv
+        excess = sum(excess_drags(law.vertices, law.weights, slips, v).sum() for law, slips in self._frictions())
+        if excess <= TORN * sum(slips.limits.sum() for _, slips in self._frictions()):
+            return False
+        self._let_slide(v)
+        return True
+
+    def _frictions(self) -> tuple[tuple[Law, Slips], tuple[Law, Slips]]:
+        return (self._law, self._slips), (self._plane_law, self._planes[1])
+
+    def _let_slide(self, v: Floats) -> None:
+        """Put Coulomb's force in the place of drags that are more than it, where the last solve led to `v` (n, 3)."""
+        s, held, v_t0 = self._springs, self._held, self._start.v
+        (law, slips), (plane_law, plane_slips) = self._frictions()
+        forces, none = let_slide(law.vertices, law.weights, slips, v_t0, v), np.zeros(len(law.vertices), np.uint8)
+        self._pushes = self._pushes + forces
+        add_pushes(s.weights, s.starts, s.items, forces, none, held.impulses, self.touches)
+        before, which = plane_slips.drags.copy(), plane_law.vertices[:, 0]
+        np.add.at(held.impulses, which, let_slide(plane_law.vertices, plane_law.weights, plane_slips, v_t0, v))
+        across = np.eye(3) - plane_slips.normals[:, :, None] * plane_slips.normals[:, None, :]
+        np.add.at(held.drag, which, (plane_slips.drags - before)[:, None, None] * across)
 
     def _of_free_vertices(self, contacts: PlaneContacts) -> PlaneContacts:
         if len(self._start.pinned) == 0:
