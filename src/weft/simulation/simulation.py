@@ -339,7 +339,10 @@ class Simulation:
         return goal, impulses
 
     def _solve_loose(self) -> tuple[Floats, Floats]:
-        """Solve for springs some of which may be let go: where many may, a rough solve says which first."""
+        """Solve for contacts some of which are let go, taken back, or let slide, and go on from there.
+
+        Where many may be let go, a rough solve says which first.
+        """
         r, integrator = self.response, self.integrator
         is_rough = r.n_loose > MANY_LOOSE * r.n_contacts()
         dv, impulses = (integrator.try_out if is_rough else integrator.solve)(r.constraints())

@@ -90,11 +90,12 @@ class Response(Protocol):
     """True where its constraints couple vertices: the integrator must solve for all of them at once. Its `touches` (n,)
     then says of each vertex what contacts it has (see `StepStart`), and `held_back` how many vertices the last `finish`
     kept from where the solve led; `follow(goal)` goes on from there as far towards other positions (n, 3) as is safe,
-    and returns where that is. Of its `n_springs` springs `n_loose` may be let go: `release(dv)` does so where they
-    would pull if velocities change by (n, 3), and returns whether there were any. `revise(contacts, v)` takes up
-    what a solve showed that led to the velocities `v` (n, 3), before it is solved again: `contacts` with bodies on the
-    way there, and friction that is no more than Coulomb's; `missed_bodies` says that the last `finish`
-    stopped many vertices close before bodies out of whose reach they had started: contacts did not foresee it.
+    and returns where that is. Of its `n_contacts` contacts `n_loose` may be let go: `release(dv)` does so where they
+    would pull if velocities change by (n, 3), and takes back what would push; `slide(dv)` lets slide what drags by more
+    than friction allows. Both return whether that is worth going on with the solve. `revise(contacts, v)` takes up what
+    a solve showed that led to the velocities `v` (n, 3), before it is solved again: `contacts` with bodies on the way
+    there, and friction that is no more than Coulomb's; `missed_bodies` says that the last `finish` stopped many
+    vertices close before bodies out of whose reach they had started: contacts did not foresee it.
     `crushed` is a vertex for which it found no room, and the body that takes it; None where it found some"""
     meets_bodies: ClassVar[bool]
     """True where `finish` deals with bodies itself; else a solve that meets them is solved again, and vertices are

@@ -22,8 +22,9 @@ any more (edges stretched by 21 %). Both sides must say that they bore it: layer
 and bear nothing but these, would press on each other harder and harder.
 
 Friction is a drag against slip (see `contact_filter`) under the load k (h - g), at the speed of slip when the step
-starts. What stuck and is torn loose would let go by and by, and cloth that was pulled over a ball stretched by 40 %:
-where a step is solved again, such contacts get Coulomb's force instead (`DividingPlanes.revise`).
+starts. What stuck and is torn loose would let go by and by: cloth that was pulled over a ball stretched by 40 %, and
+cloth on a slope just above the friction angle slid a twentieth of the way. Where all contacts together drag by more
+than a fiftieth too much, those that do get Coulomb's force instead, against where they go (`DividingPlanes.slide`).
 
 A pair that starts further apart than a tenth of h beyond contact is only expected to meet. Where it does not, its
 impulse would pull: such pairs are let go, and taken back where that lets them meet (`DividingPlanes.release`). Held,
