@@ -168,16 +168,12 @@ def lowered(start, end, way):
 
 PINS = {  # the cloth with its pins, a body, and by how much pins must give way
     "into a box": (
-        cloth_of(
-            7, 0.6, 0.32, pins=[{"where": "left", "motion": moved((0.2, STILL, STILL), (0.6, [0, 0, -0.04], STILL))}]
-        ),
+        cloth_of(7, 0.6, 0.32, pins=lowered(0.2, 0.6, 0.04)),
         {"box": {"size": [0.8, 0.8, 0.3], "center": [0, 0, 0.15]}},
         0.02,
     ),
     "through the floor": (
-        cloth_of(
-            13, 0.6, 0.1, pins=[{"where": "left", "motion": moved((0.1, STILL, STILL), (0.6, [0, 0, -0.2], STILL))}]
-        ),
+        cloth_of(13, 0.6, 0.1, pins=lowered(0.1, 0.6, 0.2)),
         FLOOR,
         0.1,
     ),

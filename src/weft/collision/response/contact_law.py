@@ -349,7 +349,7 @@ def push_apart(
     slips_out: Slips,
 ) -> None:
     """Write a spring for every pair of `which`, from place `first` on: its ends, its stiffness along the normal, that
-    across being its drag, the impulse with which it pushes, whether it touches, and whether it is loose.
+    across being its drag, the impulse with which it pushes, whether it touches, and whether it may be let go.
 
     `ahead` (n + b, 3) is how far each vertex would move if its velocity stayed; `borne` is as in `push_off`.
     """
